@@ -1,0 +1,136 @@
+"""One dependable way to reach the web: the provider-neutral core.
+
+    from dsh_web import WebRuntime
+
+    result = WebRuntime.from_env().search("how do I cancel an asyncio task?")
+
+Names are loaded on first use, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .cancel import CancelReason, CancelToken
+    from .errors import (
+        InvalidRequestError,
+        ProviderError,
+        SelectionError,
+        UnsupportedFilterError,
+        WebCancelledError,
+        WebError,
+        WebTimeoutError,
+    )
+    from .flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, TransportError
+    from .providers.perplexity_agent import PerplexityAgentProvider
+    from .providers.perplexity_search import PerplexitySearchProvider
+    from .providers.perplexity_sonar import PerplexitySonarProvider
+    from .retry import RetryPolicy, send_with_retries
+    from .runtime import ProviderStatus, SearchFields, WebRuntime
+    from .seam import (
+        FilterSupport,
+        HtmlBody,
+        PdfBody,
+        TextBody,
+        Usage,
+        WebFetchProvider,
+        WebFetchRequest,
+        WebFetchResult,
+        WebImage,
+        WebSearchProvider,
+        WebSearchRequest,
+        WebSearchResult,
+        WebSearchSource,
+    )
+
+_HOME = {
+    "cancel": ("CancelReason", "CancelToken"),
+    "errors": (
+        "InvalidRequestError",
+        "ProviderError",
+        "SelectionError",
+        "UnsupportedFilterError",
+        "WebCancelledError",
+        "WebError",
+        "WebTimeoutError",
+    ),
+    "flow": ("Flow", "HttpRequest", "HttpResponse", "Resolve", "Sleep", "TransportError"),
+    "providers.perplexity_agent": ("PerplexityAgentProvider",),
+    "providers.perplexity_search": ("PerplexitySearchProvider",),
+    "providers.perplexity_sonar": ("PerplexitySonarProvider",),
+    "retry": ("RetryPolicy", "send_with_retries"),
+    "runtime": ("ProviderStatus", "SearchFields", "WebRuntime"),
+    "seam": (
+        "FilterSupport",
+        "HtmlBody",
+        "PdfBody",
+        "TextBody",
+        "Usage",
+        "WebFetchProvider",
+        "WebFetchRequest",
+        "WebFetchResult",
+        "WebImage",
+        "WebSearchProvider",
+        "WebSearchRequest",
+        "WebSearchResult",
+        "WebSearchSource",
+    ),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "CancelReason",
+    "CancelToken",
+    "FilterSupport",
+    "Flow",
+    "HtmlBody",
+    "HttpRequest",
+    "HttpResponse",
+    "InvalidRequestError",
+    "PdfBody",
+    "PerplexityAgentProvider",
+    "PerplexitySearchProvider",
+    "PerplexitySonarProvider",
+    "ProviderError",
+    "ProviderStatus",
+    "Resolve",
+    "RetryPolicy",
+    "SearchFields",
+    "SelectionError",
+    "Sleep",
+    "TextBody",
+    "TransportError",
+    "UnsupportedFilterError",
+    "Usage",
+    "WebCancelledError",
+    "WebError",
+    "WebFetchProvider",
+    "WebFetchRequest",
+    "WebFetchResult",
+    "WebImage",
+    "WebRuntime",
+    "WebSearchProvider",
+    "WebSearchRequest",
+    "WebSearchResult",
+    "WebSearchSource",
+    "WebTimeoutError",
+    "__version__",
+    "send_with_retries",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,53 @@
+"""Turning what the HTTP stack raises into `TransportError`, with nothing secret left inside."""
+
+from __future__ import annotations
+
+import ssl
+
+import httpcore
+
+from ..flow import HttpRequest, TransportError
+
+__all__ = ["forget_frames", "transport_error"]
+
+
+def forget_frames(error: BaseException) -> None:
+    """Drop the tracebacks of `error` and of everything chained to it.
+
+    The frames of the HTTP stack hold the request headers, and with them the key; tracers and rich
+    tracebacks print the locals of every frame that they find.
+    """
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        current = pending.pop()
+        if current is not None and id(current) not in seen:
+            seen.add(id(current))
+            current.__traceback__ = None
+            pending += [current.__cause__, current.__context__]
+
+
+def transport_error(error: Exception, request: HttpRequest) -> TransportError:
+    """Return `error` as the one kind of failure that flows know, its cause kept without frames."""
+    forget_frames(error)
+    if isinstance(error, TransportError):
+        return error
+    text = str(error) or type(error).__name__
+    secrets = [*request.secret_headers.values()] + ([request.bearer] if request.bearer else [])
+    for secret in secrets:
+        text = secret.mask(text)
+    failed = TransportError(text, is_connect_failure=_is_connect_failure(error))
+    failed.__cause__ = error
+    return failed
+
+
+def _is_connect_failure(error: Exception) -> bool:
+    if isinstance(error, (httpcore.ConnectError, httpcore.ConnectTimeout)):
+        # A certificate that is wrong now is wrong in a second too.
+        return not isinstance(error.__cause__ or error.__context__, ssl.SSLCertVerificationError)
+    # httpx wraps the same failures under the same names.
+    return type(error).__name__ in ("ConnectError", "ConnectTimeout") and not isinstance(
+        error.__cause__, ssl.SSLCertVerificationError
+    )
+
+

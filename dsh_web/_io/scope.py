@@ -1,0 +1,196 @@
+"""The limits of one call: its deadline and its cancel token, and waiting under both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from ..cancel import CancelToken
+
+__all__ = ["AsyncScope", "CallCancelled", "DeadlinePassed", "SyncScope", "async_scope", "sync_scope"]
+
+
+class DeadlinePassed(Exception):
+    """The call's own time is over."""
+
+
+class CallCancelled(Exception):
+    """The call's token was cancelled."""
+
+
+class _Limits:
+    """A deadline on the monotonic clock and a token, either of which may be missing."""
+
+    __slots__ = ("deadline", "token")
+
+    def __init__(self, timeout: float | None, token: CancelToken | None) -> None:
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.token = token
+
+    def check(self) -> None:
+        """Raise if the call is cancelled or over; a cancel wins, since somebody asked for it."""
+        if self.token is not None and self.token.cancelled:
+            raise CallCancelled
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise DeadlinePassed
+
+    def remaining(self) -> float | None:
+        """Return the seconds left (0 at least), or None without a deadline."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def has_time_for(self, seconds: float) -> bool:
+        """Return whether a wait of `seconds` would end before the deadline."""
+        remaining = self.remaining()
+        return remaining is None or seconds < remaining
+
+
+class SyncScope(_Limits):
+    """Limits for blocking code: every wait of the call goes through `wait` or `sleep`."""
+
+    __slots__ = ("_wake_reader",)
+
+    def __init__(
+        self,
+        timeout: float | None,
+        token: CancelToken | None,
+        wake_reader: socket.socket | None,
+    ) -> None:
+        super().__init__(timeout, token)
+        self._wake_reader = wake_reader
+
+    def wait(
+        self, sock: socket.socket, *, for_write: bool = False, timeout: float | None = None
+    ) -> None:
+        """Block until `sock` is ready.
+
+        Raises:
+            CallCancelled, DeadlinePassed: A limit of the call came first.
+            TimeoutError: `timeout` seconds came first.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            if self._wake_reader is not None:
+                self.check()
+            seconds = self.remaining()
+            if end is not None:
+                left = max(0.0, end - time.monotonic())
+                seconds = left if seconds is None else min(left, seconds)
+            if _poll(sock, for_write, self._wake_reader, seconds):
+                return
+            self.check()
+            if end is not None and time.monotonic() >= end:
+                raise TimeoutError("timed out")
+
+    def sleep(self, seconds: float) -> None:
+        """Wait `seconds`, less if a limit of the call comes first (which raises)."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.check()
+            remaining = self.remaining()
+            pause = left if remaining is None else min(left, remaining)
+            if self._wake_reader is None:
+                time.sleep(pause)
+            else:
+                _poll(self._wake_reader, False, None, pause)
+        self.check()
+
+
+_LONGEST_POLL = 2**31 - 1
+
+
+def _poll(
+    sock: socket.socket, for_write: bool, woken: socket.socket | None, timeout: float | None
+) -> bool:
+    """Return whether `sock` became ready in time; a wake-up counts as not ready."""
+    if not hasattr(select, "poll"):  # Windows
+        readers = [s for s in (woken, None if for_write else sock) if s is not None]
+        readable, writable, broken = select.select(
+            readers, [sock] if for_write else [], [sock], timeout
+        )
+        return sock in readable or sock in writable or sock in broken
+    poller = select.poll()
+    poller.register(sock, select.POLLOUT if for_write else select.POLLIN)
+    if woken is not None:
+        poller.register(woken, select.POLLIN)
+    # Rounded up: a wait that ends a moment early would spin.
+    events = poller.poll(None if timeout is None else min(int(timeout * 1000) + 1, _LONGEST_POLL))
+    return any(fileno == sock.fileno() for fileno, _ in events)
+
+
+@contextlib.contextmanager
+def sync_scope(timeout: float | None, token: CancelToken | None) -> Iterator[SyncScope]:
+    """Open the limits of one blocking call; a cancel from another thread wakes its waits."""
+    if token is None:
+        yield SyncScope(timeout, None, None)
+        return
+    reader, writer = socket.socketpair()
+    reader.setblocking(False)
+    writer.setblocking(False)
+    unsubscribe = token.add_callback(lambda: _wake(writer))
+    try:
+        yield SyncScope(timeout, token, reader)
+    finally:
+        unsubscribe()
+        writer.close()
+        reader.close()
+
+
+def _wake(writer: socket.socket) -> None:
+    # The call may have ended between the cancel and this line, and closed the pair.
+    with contextlib.suppress(OSError):
+        writer.send(b"\0")
+
+
+class AsyncScope(_Limits):
+    """Limits for a coroutine: they interrupt whatever it awaits inside `async_scope`."""
+
+    __slots__ = ()
+
+
+@contextlib.asynccontextmanager
+async def async_scope(
+    timeout: float | None, token: CancelToken | None
+) -> AsyncIterator[AsyncScope]:
+    """Run the body under the limits; interrupt it where it awaits when one is reached.
+
+    Cancelling the task itself stays what it is: `asyncio.CancelledError` goes through.
+    """
+    scope = AsyncScope(timeout, token)
+    scope.check()
+    limit = asyncio.timeout(timeout)
+    unsubscribe: Callable[[], None] | None = None
+    is_inside = False
+    try:
+        async with limit:
+            is_inside = True
+            if token is not None:
+                loop = asyncio.get_running_loop()
+
+                def interrupt() -> None:
+                    if is_inside:
+                        limit.reschedule(loop.time())
+
+                unsubscribe = token.add_callback(lambda: _call_in_loop(loop, interrupt))
+            try:
+                yield scope
+            finally:
+                is_inside = False
+                if unsubscribe is not None:
+                    unsubscribe()
+    except TimeoutError:
+        if limit.expired():
+            # Classified by the token, never by the shape of the error.
+            if token is not None and token.cancelled:
+                raise CallCancelled from None
+            raise DeadlinePassed from None
+        raise
+
+
+def _call_in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+    # A loop that is closed has no call left to interrupt.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(callback)

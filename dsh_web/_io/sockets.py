@@ -1,0 +1,80 @@
+"""Plain socket facts that the blocking and the asyncio side share."""
+
+from __future__ import annotations
+
+import ipaddress
+import select
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+import httpcore
+
+__all__ = [
+    "Address",
+    "connect_error",
+    "is_readable",
+    "literal_address",
+    "new_socket",
+    "parse_addresses",
+    "resolve",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One place to connect to."""
+
+    family: int
+    sockaddr: tuple[Any, ...]
+
+
+def literal_address(host: str, port: int) -> Address | None:
+    """Return the address if `host` is one already, so that it needs no look-up."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    if ip.version == 4:
+        return Address(socket.AF_INET, (host, port))
+    return Address(socket.AF_INET6, (host, port, 0, 0))
+
+
+def resolve(host: str, port: int) -> list[Address]:
+    """Return the addresses of `host` in the resolver's order. Blocks."""
+    return parse_addresses(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+
+
+def parse_addresses(infos: list[Any]) -> list[Address]:
+    """Return what `getaddrinfo` found, each address once."""
+    return list(dict.fromkeys(Address(info[0], info[4]) for info in infos))
+
+
+def new_socket(address: Address) -> socket.socket:
+    """Return an unconnected, non-blocking TCP socket for `address`."""
+    sock = socket.socket(address.family, socket.SOCK_STREAM)
+    sock.setblocking(False)
+    # A request is one small write; waiting to fill a packet only adds latency.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def connect_error(failure: OSError | None, host: str) -> httpcore.NetworkError | Exception:
+    """Return the error for a host none of whose addresses answered."""
+    if isinstance(failure, TimeoutError):
+        return httpcore.ConnectTimeout(f"connecting to {host} timed out")
+    if isinstance(failure, socket.gaierror):
+        return httpcore.ConnectError(f"cannot resolve {host}: {failure.strerror}")
+    reason = failure.strerror if failure is not None else "no address"
+    return httpcore.ConnectError(f"cannot connect to {host}: {reason}")
+
+
+def is_readable(sock: socket.socket) -> bool:
+    """Return whether a read would not block: data, the end, or a closed socket."""
+    if sock.fileno() < 0:
+        return True
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([sock], [], [], 0)[0])
+    poller = select.poll()
+    poller.register(sock, select.POLLIN)
+    return bool(poller.poll(0))

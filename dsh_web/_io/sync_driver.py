@@ -1,0 +1,186 @@
+"""Performs the steps of a flow with blocking I/O that a cancel or a deadline ends at once."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+import ssl
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpcore
+
+from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step, TransportError
+from .decode import BodyCollector
+from .failures import forget_frames, transport_error
+from .foreign import exchange
+from .offload import call_in_thread
+from .pool import Pool
+from .route import Route, route_to, shared_ssl_context, wire_request
+from .scope import CallCancelled, DeadlinePassed, SyncScope
+from .sync_net import SyncLink
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["SyncDriver"]
+
+Result = TypeVar("Result")
+
+KEEPALIVE = 55.0
+"""Seconds that an idle connection is kept; common load balancers hang up after 60."""
+
+
+class _Connection:
+    """One pooled connection: httpcore's HTTP/1.1 over a socket of ours."""
+
+    __slots__ = ("http", "link")
+
+    def __init__(self, route: Route, ssl_context: ssl.SSLContext | None) -> None:
+        self.link = SyncLink()
+        self.http = httpcore.HTTPConnection(
+            route.core_origin,
+            ssl_context=ssl_context,
+            keepalive_expiry=KEEPALIVE,
+            network_backend=self.link,
+        )
+
+    def is_reusable(self) -> bool:
+        return self.http.is_idle() and not self.http.has_expired()
+
+    def abort(self) -> None:
+        self.link.abort()
+
+
+class SyncDriver:
+    """Runs flows in the calling thread; safe to share between threads."""
+
+    def __init__(
+        self, *, client: httpx.Client | None = None, ssl_context: ssl.SSLContext | None = None
+    ) -> None:
+        self._client = client
+        self._ssl_context = ssl_context
+        self._pool: Pool[_Connection] = Pool()
+        self._proxy_clients: dict[str, httpx.Client] = {}
+
+    def run(self, flow: Flow[Result], scope: SyncScope) -> Result:
+        """Perform every step of `flow` and return its result.
+
+        Raises:
+            CallCancelled, DeadlinePassed: A limit of the call came first; the flow is closed.
+        """
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    outcome = self._perform(step, scope)
+                except (CallCancelled, DeadlinePassed):
+                    flow.close()
+                    raise
+                except Exception as error:
+                    # The flow decides what a failed step means.
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(outcome)
+        except StopIteration as stop:
+            result: Result = stop.value
+            return result
+
+    def close(self) -> None:
+        """Close idle connections; the driver stays usable."""
+        self._pool.close()
+        while self._proxy_clients:
+            self._proxy_clients.popitem()[1].close()
+
+    def idle_count(self) -> int:
+        """Return how many idle connections are kept."""
+        return self._pool.idle_count()
+
+    def _perform(self, step: Step, scope: SyncScope) -> Any:
+        scope.check()
+        if isinstance(step, HttpRequest):
+            return self._exchange(step, scope)
+        if isinstance(step, Sleep):
+            seconds = step.seconds * (1 - step.jitter * random.random())
+            if not scope.has_time_for(seconds):
+                return False
+            scope.sleep(seconds)
+            return True
+        if isinstance(step, Resolve):
+            return call_in_thread(scope, lambda: _call(step), name="dsh-web-resolve")
+        raise TypeError(f"a flow yielded {step!r}, which is not a step")
+
+    def _exchange(self, request: HttpRequest, scope: SyncScope) -> HttpResponse:
+        try:
+            route = route_to(request.url)
+            client = self._client_for(route)
+            if client is None:
+                return self._exchange_pooled(request, route, scope)
+            # A blocked read of somebody else's client cannot be interrupted, only left behind.
+            timeout = scope.remaining()
+            return call_in_thread(
+                scope, lambda: exchange(client, request, timeout), name="dsh-web-http"
+            )
+        except (CallCancelled, DeadlinePassed, TransportError):
+            raise
+        except Exception as error:
+            raise transport_error(error, request)  # noqa: B904 - it carries its cause
+
+    def _client_for(self, route: Route) -> httpx.Client | None:
+        if self._client is not None or route.proxy is None:
+            return self._client
+        client = self._proxy_clients.get(route.proxy)
+        if client is None:
+            import httpx
+
+            verify = self._ssl_context or shared_ssl_context()
+            client = httpx.Client(proxy=route.proxy, verify=verify, trust_env=False)
+            client = self._proxy_clients.setdefault(route.proxy, client)
+        return client
+
+    def _exchange_pooled(
+        self, request: HttpRequest, route: Route, scope: SyncScope
+    ) -> HttpResponse:
+        pool = self._pool
+        generation = pool.generation
+        connection = pool.take(route.origin) or self._connect(route)
+        connection.link.scope = scope
+        try:
+            response = connection.http.handle_request(wire_request(request, route))
+            result = _receive(response, request.max_bytes)
+        except BaseException as error:
+            connection.abort()
+            forget_frames(error)
+            raise
+        finally:
+            connection.link.scope = None
+        pool.give(route.origin, connection, generation)
+        return result
+
+    def _connect(self, route: Route) -> _Connection:
+        is_tls = route.origin[0] == "https"
+        return _Connection(route, (self._ssl_context or shared_ssl_context()) if is_tls else None)
+
+
+def _receive(response: httpcore.Response, max_bytes: int) -> HttpResponse:
+    received_at = time.time()
+    headers = {
+        name.lower().decode("ascii"): value.decode("latin-1") for name, value in response.headers
+    }
+    body = BodyCollector(headers, max_bytes)
+    for chunk in response.iter_stream():
+        body.feed(chunk)
+    response.close()
+    return HttpResponse(response.status, headers, body.finish(), received_at)
+
+
+def _call(step: Resolve) -> Any:
+    value = step.function()
+    if inspect.isawaitable(value):
+
+        async def wait() -> Any:
+            return await value
+
+        return asyncio.run(wait())
+    return value

@@ -1,0 +1,51 @@
+"""One spelling for the sites of a domain filter, whatever the caller pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .errors import InvalidRequestError
+
+__all__ = ["normalize_domains"]
+
+# A host (or a bare suffix such as `.gov`), then an optional path.
+_SHAPE = re.compile(r"\.?[\w-]+(\.[\w-]+)*(/\S*)?", re.UNICODE)
+
+
+def normalize_domains(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return the sites without scheme, `www.`, port or trailing slash, lower-case, each once.
+
+    Raises:
+        InvalidRequestError: A value is not a site; the message names it and says what is.
+    """
+    return tuple(dict.fromkeys(_normalize(value) for value in values))
+
+
+def _normalize(value: Any) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    if text.startswith("-"):
+        raise InvalidRequestError(f"{value!r}: put sites to leave out into exclude_domains")
+    if "*" in text:
+        raise InvalidRequestError(
+            f"{value!r}: leave the asterisk out, a domain includes its subdomains"
+        )
+    rest = re.sub(r"^[a-z][a-z0-9+.-]*://", "", text, flags=re.IGNORECASE)
+    host, slash, path = rest.partition("/")
+    host = re.sub(r":\d+$", "", host.lower()).removeprefix("www.").rstrip(".")
+    path = path.split("?")[0].split("#")[0].rstrip("/")
+    domain = _ascii(host) + (slash + path if path else "")
+    if not _SHAPE.fullmatch(domain):
+        raise InvalidRequestError(
+            f"{value!r} is not a domain: give a site such as 'example.com', '.gov' "
+            "or 'example.com/docs'"
+        )
+    return domain
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return host

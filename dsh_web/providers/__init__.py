@@ -1,0 +1,28 @@
+"""The built-in providers. Adding one takes a file beside this one and a line in `BUILT_IN`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["BUILT_IN", "BuiltIn"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """One built-in search provider. Named, not imported, so that importing stays cheap."""
+
+    id: str
+    location: str
+    """`module:class`; the class is called without arguments."""
+    key_variables: tuple[str, ...] = ()
+    """Environment variables that make this its vendor's default; empty: only by name."""
+
+
+PERPLEXITY_KEYS: Final = ("PERPLEXITY_API_KEY", "PPLX_API_KEY")
+
+BUILT_IN: Final = (
+    BuiltIn("perplexity", f"{__name__}.perplexity_agent:PerplexityAgentProvider", PERPLEXITY_KEYS),
+    BuiltIn("perplexity-search", f"{__name__}.perplexity_search:PerplexitySearchProvider"),
+    BuiltIn("perplexity-sonar", f"{__name__}.perplexity_sonar:PerplexitySonarProvider"),
+)

@@ -1,0 +1,392 @@
+"""What the three Perplexity providers share: key, base url, headers, errors, retries.
+
+Wire facts: Perplexity's API reference (docs.perplexity.ai/api-reference), its Python SDK 0.46.1 and
+published recordings of 2025 and 2026.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+from urllib.parse import urlsplit
+
+from .._secret import Secret
+from .._version import __version__
+from ..config import read_env
+from ..errors import InvalidRequestError, ProviderError
+from ..flow import Flow, HttpRequest, HttpResponse, Resolve, TransportError
+from ..retry import RetryPolicy, is_retryable_status, retry_after, send_with_retries
+from ..seam import SupportedFilters, WebSearchRequest, WebSearchResult
+from ._shape import Reader, parse_json
+
+__all__ = ["ApiKey", "Body", "PerplexityProvider"]
+
+DEFAULT_BASE_URL = "https://api.perplexity.ai"
+LABEL = "Perplexity"
+
+ApiKey: TypeAlias = str | Secret | Callable[[], str | Awaitable[str]]
+"""A key, or a function (sync or async) that returns the key to use for one call."""
+
+MOST_DOMAINS = 20
+LONGEST_DOMAIN = 253
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A decoded 2xx response, with the facts that its headers add."""
+
+    data: dict[str, Any]
+    request_id: str | None
+    status: int
+
+
+class PerplexityProvider:
+    """The client core; a subclass adds one API's path, request body and mapping.
+
+    Instances are immutable, so that a call cannot mix two configurations. A pickled or copied
+    provider carries no key: it reads the environment again.
+
+    Args:
+        api_key: The key, or a function (sync or async) that resolves it per call. Default:
+            `$PERPLEXITY_API_KEY`, else `$PPLX_API_KEY`. Without one the provider is unavailable.
+        base_url: Where the API lives; the path is appended. Default: `$PERPLEXITY_BASE_URL`, else
+            `https://api.perplexity.ai`.
+        max_retries: Attempts after the first, for connect failures, 408, 409, 429 and 5xx.
+        extra_body: Vendor-only fields, merged last into the request body.
+    """
+
+    id: ClassVar[str]
+    path: ClassVar[str]
+    label: ClassVar[str] = LABEL
+    supported_filters: ClassVar[SupportedFilters] = {}
+
+    def __init__(
+        self,
+        *,
+        api_key: ApiKey | None = None,
+        base_url: str | None = None,
+        max_retries: int = 2,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        if isinstance(api_key, str):
+            # Rebound, so that no frame of ours shows the text if something below fails.
+            api_key = Secret(api_key)
+        self._key: Secret | Callable[[], Any] | None = _key_from_env() if api_key is None else api_key
+        self.base_url: str = base_url or read_env("PERPLEXITY_BASE_URL") or DEFAULT_BASE_URL
+        self.max_retries = max_retries
+        self.extra_body: dict[str, Any] = dict(extra_body or {})
+
+    def available(self) -> bool:
+        """Return whether a key is there and the settings make sense; no network."""
+        return self.unavailable_reason() is None
+
+    def unavailable_reason(self) -> str | None:
+        """Return one line for people on why the provider cannot work, or None if it can."""
+        key = self._key
+        if key is None or (isinstance(key, Secret) and not key):
+            return "no API key: set PERPLEXITY_API_KEY or pass api_key"
+        if isinstance(key, Secret) and not key.is_usable:
+            return "the API key holds a character that no HTTP header can carry"
+        if not _is_base_url(self.base_url):
+            return f"the base url {_shown_url(self.base_url)!r} is not an http or https address"
+        if not _is_int(self.max_retries) or self.max_retries < 0:
+            return f"max_retries must be 0 or more, not {self.max_retries!r}"
+        return self._settings_fault()
+
+    def search_flow(self, request: WebSearchRequest) -> Flow[WebSearchResult]:
+        """Return the flow of one search."""
+        self._check_combinations(request)
+        content = {**self._request_body(request), **self.extra_body}
+        key = yield from self._resolve_key()
+        wire = HttpRequest(
+            method="POST",
+            url=self.base_url.rstrip("/") + self.path,
+            headers={
+                "accept": "application/json",
+                "content-type": "application/json",
+                "user-agent": f"dsh-web/{__version__}",
+            },
+            bearer=key,
+            body=json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"),
+        )
+        try:
+            response = yield from send_with_retries(wire, RetryPolicy(self.max_retries))
+        except TransportError as error:
+            raise self._request_failed(key.mask(str(error)), error) from error
+        body = self._read(response, key)
+        result = self._search_result(body, request)
+        if request.include_raw:
+            result = result.model_copy(update={"raw": body.data})
+        return result
+
+    # -- what a subclass adds ------------------------------------------------------------------
+
+    def _settings_fault(self) -> str | None:
+        """Return one line on a setting of the subclass that makes it unavailable."""
+        return None
+
+    def _request_body(self, request: WebSearchRequest) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
+        raise NotImplementedError
+
+    def _explain(self, message: str, kind: str | None) -> str:
+        """Return the provider's error message with what a user should do, if we know it."""
+        return message
+
+    # -- shared steps --------------------------------------------------------------------------
+
+    def _resolve_key(self) -> Flow[Secret]:
+        key = self._key
+        if isinstance(key, Secret):
+            return key
+        if key is None:
+            raise ProviderError(f"{LABEL} has no API key", provider=self.id)
+        try:
+            secret: Secret = yield Resolve(_resolver_of_secret(key))
+        except Exception as error:
+            raise ProviderError(
+                f"resolving the {LABEL} API key failed: {type(error).__name__}", provider=self.id
+            ) from error
+        if not secret.is_usable:
+            raise ProviderError(
+                f"resolving the {LABEL} API key gave no usable text", provider=self.id
+            )
+        return secret
+
+    def _read(self, response: HttpResponse, key: Secret) -> Body:
+        request_id = response.headers.get("x-request-id")
+        request_id = key.mask(request_id) if request_id else None
+        status = response.status
+        if 300 <= status < 400:
+            raise self._request_failed(
+                f"the server answered with a redirect (HTTP {status}), which is never followed",
+                status_code=status,
+                request_id=request_id,
+            )
+        if not 200 <= status < 300:
+            raise self._http_error(response, key, request_id)
+        try:
+            data = parse_json(response.body)
+        except ValueError as error:
+            raise self.unprocessable(key.mask(str(error)), status, request_id, error) from error
+        if key.may_occur_in(response.body):
+            data = key.mask_value(data)
+        if not isinstance(data, dict):
+            raise self.unprocessable("it is not a JSON object", status, request_id)
+        return Body(data, request_id, status)
+
+    def _http_error(
+        self, response: HttpResponse, key: Secret, request_id: str | None
+    ) -> ProviderError:
+        message, kind = _error_message(response)
+        message = message or f"{LABEL} API error (HTTP {response.status})"
+        return ProviderError(
+            self._explain(key.mask(message), kind),
+            provider=self.id,
+            status_code=response.status,
+            request_id=request_id,
+            retry_after=retry_after(response),
+            retryable=is_retryable_status(response.status),
+        )
+
+    def _request_failed(
+        self, reason: str, error: TransportError | None = None, **details: Any
+    ) -> ProviderError:
+        return ProviderError(
+            f"{LABEL} search request failed: {reason}",
+            provider=self.id,
+            retryable=error is not None and error.is_connect_failure,
+            **details,
+        )
+
+    def unprocessable(
+        self, reason: str, status: int, request_id: str | None, cause: Exception | None = None
+    ) -> ProviderError:
+        """Return the error for a body that cannot be made sense of."""
+        return ProviderError(
+            f"{LABEL} returned an unprocessable response body: {reason}",
+            provider=self.id,
+            status_code=status,
+            request_id=request_id,
+        )
+
+    def check_is_answer(self, body: Body, reader: Reader, *, is_empty: bool) -> None:
+        """Raise if the body holds nothing readable and shows that it should have.
+
+        Raises:
+            ProviderError: The body is an error envelope, or has a wrong type where an answer or
+                sources were due.
+        """
+        if not is_empty:
+            return
+        message, kind = _message_of(body.data) if body.data.get("error") else (None, None)
+        if message:
+            raise ProviderError(
+                self._explain(message, kind),
+                provider=self.id,
+                status_code=body.status,
+                request_id=body.request_id,
+            )
+        if reader.wrong:
+            raise self.unprocessable(reader.wrong, body.status, body.request_id)
+
+    def _check_combinations(self, request: WebSearchRequest) -> None:
+        """Refuse what Perplexity rejects, before anything is sent, saying what to change."""
+        if request.recency and (request.published_after or request.published_before):
+            raise InvalidRequestError(
+                "recency cannot be combined with published_after or published_before: "
+                "use one or the other",
+                provider=self.id,
+            )
+        domains = request.include_domains + request.exclude_domains
+        if request.include_domains and request.exclude_domains:
+            raise InvalidRequestError(
+                "include_domains and exclude_domains cannot be combined: use one of them",
+                provider=self.id,
+            )
+        if len(domains) > MOST_DOMAINS:
+            raise InvalidRequestError(
+                f"{len(domains)} domains are too many: {LABEL} takes at most {MOST_DOMAINS}",
+                provider=self.id,
+            )
+        for domain in domains:
+            if len(domain) > LONGEST_DOMAIN:
+                raise InvalidRequestError(
+                    f"the domain {domain[:40]!r}... is longer than {LONGEST_DOMAIN} characters",
+                    provider=self.id,
+                )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} id={self.id!r} base_url={_shown_url(self.base_url)!r}>"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__:
+            raise AttributeError(
+                f"{name} cannot change: settings of a running call must not mix; "
+                "make a new provider and register that"
+            )
+        super().__setattr__(name, value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PerplexityProvider:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_key"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _key=_key_from_env())
+
+
+def filter_fields(request: WebSearchRequest) -> dict[str, Any]:
+    """Return the filters whose wire names all Perplexity APIs share, only those that are set."""
+    days = {
+        "search_after_date_filter": request.published_after,
+        "search_before_date_filter": request.published_before,
+        "last_updated_after_filter": request.updated_after,
+        "last_updated_before_filter": request.updated_before,
+    }
+    fields: dict[str, Any] = {
+        # The documented input format; ISO dates are accepted live but nowhere promised.
+        name: f"{day:%m/%d/%Y}" for name, day in days.items() if day is not None
+    }
+    if request.recency is not None:
+        fields["search_recency_filter"] = request.recency
+    domains = [*request.include_domains, *(f"-{domain}" for domain in request.exclude_domains)]
+    if domains:
+        fields["search_domain_filter"] = domains
+    return fields
+
+
+def _error_message(response: HttpResponse) -> tuple[str | None, str | None]:
+    """Return the provider's own message and error type, if the body holds any."""
+    try:
+        data = parse_json(response.body)
+    except ValueError:
+        text = response.body.decode("utf-8", "replace").strip()
+        # A page for people is no message; its markup would only confuse a model.
+        is_page = "html" in response.headers.get("content-type", "") or text.startswith("<")
+        return (None if is_page or not text else text[:200]), None
+    return _message_of(data) if isinstance(data, dict) else (None, None)
+
+
+def _message_of(data: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return message and type from any of the error shapes that the API is known to send."""
+    error, detail = data.get("error"), data.get("detail")
+    kind: str | None = None
+    candidates: list[Any] = [error]
+    if isinstance(error, dict):
+        kind = error.get("type") if isinstance(error.get("type"), str) else None
+        candidates = [error.get("message"), kind]
+    candidates.append(detail)
+    if isinstance(detail, list):
+        messages = [member.get("msg") for member in detail if isinstance(member, dict)]
+        candidates.append("; ".join(text for text in messages if isinstance(text, str)))
+    candidates.append(data.get("message"))
+    for candidate in candidates:
+        if isinstance(candidate, str) and candidate.strip():
+            return candidate.strip(), kind
+    return None, kind
+
+
+def _key_from_env() -> Secret | None:
+    text = read_env("PERPLEXITY_API_KEY", "PPLX_API_KEY")
+    return None if text is None else Secret(text)
+
+
+def _resolver_of_secret(function: Callable[[], Any]) -> Callable[[], Any]:
+    """Return `function` with its result wrapped at once, so that no frame holds the plain key."""
+
+    async def wait(value: Awaitable[Any]) -> Secret:
+        return _as_secret(await value)
+
+    def resolve() -> Any:
+        value = function()
+        return wait(value) if inspect.isawaitable(value) else _as_secret(value)
+
+    async def resolve_async() -> Secret:
+        return _as_secret(await function())
+
+    return resolve_async if inspect.iscoroutinefunction(function) else resolve
+
+
+def _as_secret(value: Any) -> Secret:
+    if isinstance(value, Secret):
+        return value
+    return Secret(value if isinstance(value, str) else "")
+
+
+def is_positive_int(value: Any) -> bool:
+    """Return whether `value` is a whole number of 1 or more (True is not a number here)."""
+    return _is_int(value) and value > 0
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_base_url(url: Any) -> bool:
+    if not isinstance(url, str) or any(c.isspace() or not c.isprintable() for c in url):
+        return False
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and parts.port != 0
+            and not parts.query
+            and not parts.fragment
+        )
+    except ValueError:
+        return False
+
+
+def _shown_url(url: Any) -> str:
+    """Return the url without credentials, for messages and reprs."""
+    text = str(url)
+    scheme, mark, rest = text.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else text

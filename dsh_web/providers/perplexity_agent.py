@@ -1,0 +1,246 @@
+"""`perplexity`: an answer with sources from the Agent API, `POST /v1/agent`.
+
+Wire: https://docs.perplexity.ai/api-reference/agent-post (2026-10). The API decodes strictly, so
+nothing is sent that it does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
+from ..errors import ProviderError
+from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
+from ._perplexity import ApiKey, Body, PerplexityProvider, filter_fields, is_positive_int
+from ._shape import Reader
+from ._sources import SourceList, read_images
+
+__all__ = ["PerplexityAgentProvider"]
+
+EXACT = FilterSupport(level="exact")
+EFFORTS = ("fast", "low", "medium", "high", "xhigh")
+MOST_RESULTS = 50
+STEPS_WITHOUT_EFFORT = 3
+"""A bare model gets one step by default, which a search would use up before the answer."""
+
+_TOOL_OF_MODE = {"people": "people_search", "finance": "finance_search"}
+_RESULT_LISTS = ("search_results", "people_search_results")
+_WEB_ITEMS = (*_RESULT_LISTS, "fetch_url_results", "finance_results", "image_search_results")
+
+
+class PerplexityAgentProvider(PerplexityProvider):
+    """The answer of a Perplexity agent that has searched the web.
+
+    Args:
+        effort: `fast`, `low`, `medium`, `high`, `xhigh`, or a pinned form such as
+            `fast@2026-10-16.0`: which server-side configuration answers. None: only with `model`.
+        model: `provider/name`, for example `openai/gpt-6-luna`. Default: `effort` decides.
+        max_tokens: Upper bound on generated tokens (`max_output_tokens`).
+        instructions: System prompt; it replaces the one that comes with `effort`.
+        search_recency: Recency window for requests that set none themselves.
+        effort_field: How `effort` is spelled on the wire: `preset` is the older word for it.
+        api_key, base_url, max_retries, extra_body: See `PerplexityProvider`.
+    """
+
+    id: ClassVar[str] = "perplexity"
+    path: ClassVar[str] = "/v1/agent"
+    supported_filters: ClassVar[SupportedFilters] = {
+        "recency": EXACT,
+        "published_after": EXACT,
+        "published_before": EXACT,
+        "updated_after": EXACT,
+        "updated_before": EXACT,
+        "include_domains": EXACT,
+        "exclude_domains": EXACT,
+        "country": FilterSupport(
+            level="approximate", note="it localizes the search, it does not restrict the sources"
+        ),
+        "context_size": EXACT,
+        "mode=people": EXACT,
+        "mode=finance": EXACT,
+        "max_tokens_per_page": EXACT,
+        "max_tokens": EXACT,
+    }
+
+    def __init__(
+        self,
+        *,
+        api_key: ApiKey | None = None,
+        base_url: str | None = None,
+        effort: str | None = "fast",
+        model: str | None = None,
+        max_tokens: int | None = None,
+        instructions: str | None = None,
+        search_recency: str | None = None,
+        effort_field: Literal["effort", "preset"] = "effort",
+        max_retries: int = 2,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            api_key=api_key, base_url=base_url, max_retries=max_retries, extra_body=extra_body
+        )
+        self.effort = effort
+        self.model = model
+        self.max_tokens = max_tokens
+        self.instructions = instructions
+        self.search_recency = search_recency
+        self.effort_field = effort_field
+
+    def _settings_fault(self) -> str | None:
+        if self.effort is None and not self.model:
+            return "either effort or model must be set"
+        if self.effort is not None and not _is_effort(self.effort):
+            return f"effort must be one of {', '.join(EFFORTS)}, or pinned like 'fast@2026-10-16.0'"
+        if self.max_tokens is not None and not is_positive_int(self.max_tokens):
+            return f"max_tokens must be a positive whole number, not {self.max_tokens!r}"
+        if self.effort_field not in ("effort", "preset"):
+            return "effort_field must be 'effort' or 'preset'"
+        return None
+
+    def _request_body(self, request: WebSearchRequest) -> dict[str, Any]:
+        tool = self._tool(request)
+        body: dict[str, Any] = {
+            "input": request.query,
+            "tools": [tool],
+            # Offering a tool does not make the model use it; an answer from memory is no search.
+            "tool_choice": {"type": tool["type"]} if tool["type"] == "web_search" else "required",
+        }
+        if self.effort is not None:
+            body[self.effort_field] = self.effort
+        else:
+            body["max_steps"] = STEPS_WITHOUT_EFFORT
+        if self.model is not None:
+            body["model"] = self.model
+        if self.max_tokens is not None:
+            body["max_output_tokens"] = self.max_tokens
+        if self.instructions is not None:
+            body["instructions"] = self.instructions
+        return body
+
+    def _tool(self, request: WebSearchRequest) -> dict[str, Any]:
+        kind = _TOOL_OF_MODE.get(request.mode or "web", "web_search")
+        if kind != "web_search":
+            return {"type": kind}
+        tool: dict[str, Any] = {"type": kind}
+        if self.effort is not None and self.effort.partition("@")[0] == "fast":
+            # Naming the tool replaces the preset's own, which searches in the fast (cheap) way.
+            tool["search_type"] = "fast"
+        filters = filter_fields(request)
+        has_dates = request.published_after or request.published_before
+        if self.search_recency and not request.recency and not has_dates:
+            filters["search_recency_filter"] = self.search_recency
+        if filters:
+            tool["filters"] = filters
+        if request.max_results is not None:
+            tool["max_results"] = min(request.max_results, MOST_RESULTS)
+        if request.context_size is not None:
+            tool["search_context_size"] = request.context_size
+        if request.country is not None:
+            tool["user_location"] = {"country": request.country}
+        for name in ("max_tokens_per_page", "max_tokens"):
+            if getattr(request, name) is not None:
+                tool[name] = getattr(request, name)
+        return tool
+
+    def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
+        reader = Reader()
+        status = reader.text(body.data, "status") or "completed"
+        if status in ("failed", "cancelled", "queued", "in_progress"):
+            raise self._failed_run(reader, body, status)
+        items = list(reader.records(body.data, "output"))
+        sources = SourceList(reader, merge_repeats=True)
+        for item in items:
+            _add_sources(reader, sources, item)
+        content = _answer(reader, items)
+        self.check_is_answer(body, reader, is_empty=content is None and not sources.found)
+        warnings = sources.warnings()
+        if status == "incomplete":
+            warnings += (_incomplete_warning(reader, body.data),)
+        if not any(item.get("type") in _WEB_ITEMS for item in items):
+            warnings += ("no web search was run: the answer comes from the model's memory",)
+        return WebSearchResult(
+            content=content,
+            sources=sources.found,
+            provider=self.id,
+            model=reader.text(body.data, "model"),
+            request_id=reader.text(body.data, "id") or body.request_id,
+            finish_reason={"completed": "stop", "incomplete": "length"}.get(status, status),
+            usage=_usage(reader, body.data),
+            images=read_images(reader, _image_records(reader, items)),
+            warnings=warnings,
+        )
+
+    def _failed_run(self, reader: Reader, body: Body, status: str) -> ProviderError:
+        error = reader.record(body.data, "error")
+        message = reader.text(error, "message") or f"the run ended with status {status!r}"
+        if status in ("queued", "in_progress"):
+            message = f"the run is not finished (status {status!r}): send it without background"
+        return ProviderError(
+            message, provider=self.id, status_code=body.status, request_id=body.request_id
+        )
+
+
+def _is_effort(effort: Any) -> bool:
+    if not isinstance(effort, str):
+        return False
+    name, _, pin = effort.partition("@")
+    return name in EFFORTS and ("@" not in effort or bool(re.fullmatch(r"[\w.\-]+", pin)))
+
+
+def _add_sources(reader: Reader, sources: SourceList, item: dict[str, Any]) -> None:
+    if item.get("type") in _RESULT_LISTS:
+        for entry in reader.items(item, "results"):
+            number = entry.get("id") if isinstance(entry, dict) else None
+            is_number = isinstance(number, int) and not isinstance(number, bool)
+            sources.add_entry(entry, ids=(number,) if is_number else ())
+    elif item.get("type") == "fetch_url_results":
+        for entry in reader.items(item, "contents"):
+            sources.add_entry(entry, origin="page")
+
+
+def _answer(reader: Reader, items: list[dict[str, Any]]) -> str | None:
+    parts = [
+        part["text"]
+        for item in items
+        if item.get("type") == "message"
+        for part in reader.records(item, "content")
+        if part.get("type") == "output_text" and reader.text(part, "text")
+    ]
+    return "".join(parts) or None
+
+
+def _incomplete_warning(reader: Reader, data: dict[str, Any]) -> str:
+    reason = reader.text(reader.record(data, "incomplete_details"), "reason")
+    if reason in (None, "max_output_tokens"):
+        return "the answer was cut at the token limit"
+    return f"the answer is incomplete: {reason}"
+
+
+def _usage(reader: Reader, data: dict[str, Any]) -> Usage | None:
+    usage = reader.record(data, "usage")
+    if not usage:
+        return None
+    calls = reader.record(usage, "tool_calls_details")
+    counts = [
+        reader.integer(calls[name], "invocation")
+        for name in ("search_web", "search_people", "finance_search")
+        if isinstance(calls.get(name), dict)
+    ]
+    known = [count for count in counts if count is not None]
+    return Usage(
+        input_tokens=reader.integer(usage, "input_tokens"),
+        output_tokens=reader.integer(usage, "output_tokens"),
+        total_tokens=reader.integer(usage, "total_tokens"),
+        reasoning_tokens=reader.integer(
+            reader.record(usage, "output_tokens_details"), "reasoning_tokens"
+        ),
+        searches=sum(known) if known else None,
+        cost_usd=reader.number(reader.record(usage, "cost"), "total_cost"),
+    )
+
+
+def _image_records(reader: Reader, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for item in items:
+        if item.get("type") == "image_search_results":
+            yield from reader.records(item, "results")

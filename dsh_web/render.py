@@ -1,0 +1,164 @@
+"""The text that a model is given for a search, which the web cannot forge.
+
+Titles, snippets and addresses come from strangers. Each source is one line, and nothing in it can
+end that line, open another link, or read as a further source. The structured result travels beside
+this text; nothing is ever scraped back from it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from .seam import WebSearchResult, WebSearchSource
+
+__all__ = ["DEFAULT_MAX_CHARS", "SearchText", "render_search"]
+
+DEFAULT_MAX_CHARS: Final = 40_000
+"""Default cap on the text in code points; about 10,000 tokens."""
+
+NOTHING: Final = "No results found."
+CLOSING: Final = "Cite the sources you use by their URLs, as markdown links."
+
+
+@dataclass(frozen=True, slots=True)
+class SearchText:
+    """The rendered text of one result."""
+
+    text: str
+    is_cut: bool
+    """True if something was shortened to fit; every address of a shown source is complete."""
+
+
+def render_search(result: WebSearchResult, max_chars: int | None = DEFAULT_MAX_CHARS) -> SearchText:
+    """Return `result` as the text of the `web_search` tool.
+
+    Args:
+        result: What to show.
+        max_chars: Cap in code points; None: no cap. Snippets are shortened first, then titles
+            fall back to host names, then the answer is cut; addresses only ever go whole.
+    """
+    answer = (result.content or "").strip()
+    sources = result.sources
+    if not answer and not sources:
+        return SearchText(NOTHING, is_cut=False)
+    full = _assemble(answer, [_item(source) for source in sources], result.truncated)
+    if max_chars is None or len(full) <= max_chars:
+        return SearchText(full, is_cut=False)
+    return SearchText(_fitted(answer, sources, result.truncated, max_chars), is_cut=True)
+
+
+def _assemble(answer: str, items: list[str], is_truncated: bool) -> str:
+    parts = [answer] if answer else []
+    if items:
+        listing = ["Sources:", *items]
+        if is_truncated:
+            shown = "1 source" if len(items) == 1 else f"{len(items)} sources"
+            listing.append(f"(Showing the first {shown}. Refine the query for more.)")
+        parts.append("\n".join(listing))
+        parts.append(CLOSING)
+    return "\n\n".join(parts)
+
+
+def _item(source: WebSearchSource, snippet: str | None = None, *, label: str | None = None) -> str:
+    text = _one_line(source.snippet or "") if snippet is None else snippet
+    line = f"- [{_link_text(label or source.label)}]({_destination(source.url)})"
+    if text:
+        line += f" — {_inline(text)}"
+    if source.published_at:
+        line += f" ({_inline(_one_line(source.published_at))})"
+    return line
+
+
+def _fitted(
+    answer: str, sources: tuple[WebSearchSource, ...], is_truncated: bool, max_chars: int
+) -> str:
+    """Return the text with as much as fits, in the order of what a reader can least do without."""
+    bare = [_item(source, "") for source in sources]
+    room = max_chars - len(_assemble(answer, bare, is_truncated))
+    if room >= 0:
+        return _assemble(answer, _with_snippets(sources, room), is_truncated)
+    bare = [_item(source, "", label=_host(source)) for source in sources]
+    room = max_chars - len(_assemble("", bare, is_truncated)) - len("\n\n")
+    if room >= 1:
+        return _assemble(_cut(answer, room), bare, is_truncated)
+    while bare and len(_assemble("", bare, True)) > max_chars:
+        bare.pop()
+    return _assemble("", bare, True) if bare else _cut(answer or NOTHING, max_chars)
+
+
+def _with_snippets(sources: tuple[WebSearchSource, ...], room: int) -> list[str]:
+    """Return the items with the room for snippets shared out evenly, short ones kept whole."""
+    bare = [len(_item(source, "")) for source in sources]
+    snippets = [_one_line(source.snippet or "") for source in sources]
+    wanted = [len(_item(s, text)) - size for s, text, size in zip(sources, snippets, bare, strict=True)]
+    share = _fair_share(wanted, room)
+    items = []
+    for source, text, need in zip(sources, snippets, wanted, strict=True):
+        over = need - share
+        # Escaping makes text longer, never shorter, so cutting by the excess always suffices.
+        items.append(_item(source, text if over <= 0 else _cut(text, len(text) - over)))
+    return items
+
+
+def _fair_share(wanted: list[int], room: int) -> int:
+    """Return the largest share such that giving each at most that much fits into `room`."""
+    left = room
+    pending = sorted(wanted)
+    while pending and pending[0] <= left // len(pending):
+        left -= pending.pop(0)
+    return left // len(pending) if pending else room
+
+
+def _cut(text: str, size: int) -> str:
+    if size <= 0:
+        return ""
+    return text if len(text) <= size else text[: size - 1].rstrip() + "…"
+
+
+def _host(source: WebSearchSource) -> str:
+    return WebSearchSource(url=source.url).label
+
+
+def _one_line(text: str) -> str:
+    # Covers every line end that str.splitlines knows, and the controls that could fake one.
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _link_text(text: str) -> str:
+    """Escape what could end a CommonMark link text or start something inside it."""
+    return re.sub(r"([\\\[\]`<])", r"\\\1", _one_line(text))
+
+
+def _inline(text: str) -> str:
+    """Escape what could make a link, an autolink or HTML out of running text; keep it readable."""
+    text = re.sub(r"\\(?=[!-/:-@\[-`{-~]|$)", r"\\\\", text)
+    text = text.replace("](", "]\\(").replace("][", "]\\[")
+    return re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text)
+
+
+_UNSAFE_IN_DESTINATION = re.compile(r"[\s\x00-\x20\x7f<>\\]")
+
+
+def _destination(url: str) -> str:
+    """Return `url` so that CommonMark reads exactly it back as a link destination."""
+    url = _UNSAFE_IN_DESTINATION.sub(lambda m: _percent_encoded(m.group()), url)
+    url = "".join(c if c.isprintable() else _percent_encoded(c) for c in url)
+    url = re.sub(r"&(?=#?\w+;)", r"\\&", url)
+    return url if _is_balanced(url) else url.replace("(", "\\(").replace(")", "\\)")
+
+
+def _percent_encoded(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "replace"))
+
+
+def _is_balanced(text: str) -> bool:
+    depth = deepest = 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        deepest = max(deepest, depth)
+        if depth < 0:
+            return False
+    # CommonMark promises only three levels; readers differ beyond that.
+    return depth == 0 and deepest <= 3

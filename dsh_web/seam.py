@@ -1,0 +1,392 @@
+"""The contract: what callers ask for, what they get, and what a provider must offer.
+
+Everything here is immutable, round-trips through JSON (`model_dump(mode="json")`) and pickles. No
+vendor's wire shape is known in this module; see `providers` for those and `runtime` for who runs
+what.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from .domains import normalize_domains
+from .errors import InvalidRequestError
+from .flow import Flow
+
+__all__ = [
+    "FilterSupport",
+    "HtmlBody",
+    "PdfBody",
+    "TextBody",
+    "Usage",
+    "WebFetchProvider",
+    "WebFetchRequest",
+    "WebFetchResult",
+    "WebImage",
+    "WebSearchProvider",
+    "WebSearchRequest",
+    "WebSearchResult",
+    "WebSearchSource",
+]
+
+
+class _Frozen(BaseModel):
+    # Unknown fields are ignored, so that a result stored by a later version can still be read.
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _Request(_Frozen):
+    """A frozen model whose faults are `InvalidRequestError`, never pydantic's own error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain_faults(cls, data: Any, handler: ModelWrapValidatorHandler[Any]) -> Any:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            where = ".".join(str(part) for part in first["loc"]) or "request"
+            raise InvalidRequestError(f"{where}: {first['msg']}") from error
+
+
+def _blank_is_absent(value: Any) -> Any:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+OptionalText: TypeAlias = Annotated[str | None, BeforeValidator(_blank_is_absent)]
+"""Text, or None where the provider sent nothing or only white space."""
+
+
+def _day(value: Any) -> Any:
+    """Accept a date, a datetime or ISO `YYYY-MM-DD`; anything else would be a guess."""
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value.strip())
+        except ValueError:
+            raise InvalidRequestError(
+                f"{value!r} is not a date: give a datetime.date or text such as '2026-10-31'"
+            ) from None
+    return value
+
+
+Day: TypeAlias = Annotated[date, BeforeValidator(_day)]
+PositiveInt: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
+Recency: TypeAlias = Literal["hour", "day", "week", "month", "year"]
+ContextSize: TypeAlias = Literal["low", "medium", "high"]
+Mode: TypeAlias = Literal["web", "academic", "sec", "people", "finance"]
+
+
+class WebSearchRequest(_Request):
+    """One search: the query, how many sources at most, and the provider-neutral filters.
+
+    Raises:
+        InvalidRequestError: A field is blank, out of range or of the wrong type.
+    """
+
+    query: str
+    """Non-blank text, sent to the provider as it is."""
+    max_results: PositiveInt | None = None
+    """Upper bound on `sources`, guaranteed by the seam; None: no bound."""
+
+    recency: Recency | None = None
+    """Only sources from the last hour, day, week, month or year."""
+    published_after: Day | None = None
+    """Only sources published on or after this day."""
+    published_before: Day | None = None
+    """Only sources published on or before this day."""
+    updated_after: Day | None = None
+    """Only sources last updated on or after this day."""
+    updated_before: Day | None = None
+    """Only sources last updated on or before this day."""
+    include_domains: tuple[str, ...] = ()
+    """Only these sites: `example.com` (with subdomains), `.gov`, `example.com/docs`."""
+    exclude_domains: tuple[str, ...] = ()
+    """None of these sites; same spelling as `include_domains`."""
+    country: str | None = None
+    """ISO 3166-1 alpha-2 code, for example `"NZ"`."""
+    languages: tuple[str, ...] = ()
+    """ISO 639-1 codes, for example `("en", "fr")`."""
+    context_size: ContextSize | None = None
+    """How much text the provider retrieves for its answer or its snippets."""
+    mode: Mode | None = None
+    """Which corpus; None means the provider's ordinary web search."""
+    max_tokens_per_page: PositiveInt | None = None
+    """Cap on the text extracted from one page, in the provider's tokens."""
+    max_tokens: PositiveInt | None = None
+    """Cap on the text extracted over all results, in the provider's tokens."""
+
+    on_unsupported: Literal["raise", "warn"] = "raise"
+    """What happens to a filter that the provider cannot honour: an error, or a warning."""
+    include_raw: bool = False
+    """Keep the provider's body in `WebSearchResult.raw`."""
+
+    @field_validator("query")
+    @classmethod
+    def _query_is_not_blank(cls, query: str) -> str:
+        if not query.strip():
+            raise InvalidRequestError("query must be a non-empty string")
+        return query
+
+    @field_validator("include_domains", "exclude_domains", mode="before")
+    @classmethod
+    def _domains(cls, value: Any) -> tuple[str, ...]:
+        return normalize_domains(_as_tuple(value))
+
+    @field_validator("country", mode="before")
+    @classmethod
+    def _country(cls, value: Any) -> str | None:
+        return None if value is None else _letters(value, "country").upper()
+
+    @field_validator("languages", mode="before")
+    @classmethod
+    def _languages(cls, value: Any) -> tuple[str, ...]:
+        return tuple(_letters(language, "language").lower() for language in _as_tuple(value))
+
+    @model_validator(mode="after")
+    def _days_are_in_order(self) -> WebSearchRequest:
+        for name in ("published", "updated"):
+            after, before = getattr(self, f"{name}_after"), getattr(self, f"{name}_before")
+            if after and before and after > before:
+                raise InvalidRequestError(
+                    f"{name}_after ({after}) is later than {name}_before ({before}): swap them"
+                )
+        return self
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise InvalidRequestError(f"{value!r} is not a list of texts")
+    return tuple(value)
+
+
+def _letters(value: Any, what: str) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    if len(text) != 2 or not (text.isascii() and text.isalpha()):
+        raise InvalidRequestError(f"{value!r} is not a two-letter {what} code")
+    return text
+
+
+SourceOrigin: TypeAlias = Literal["result", "page", "link"]
+
+
+class WebSearchSource(_Frozen):
+    """One page that a search found. Absent means the provider did not say; nothing is invented."""
+
+    url: str
+    """Always there; http or https for every built-in provider."""
+    title: OptionalText = None
+    snippet: OptionalText = None
+    """The provider's text about or from the page: a sentence, or long Markdown."""
+    published_at: OptionalText = None
+    """The provider's own text, unparsed: often `YYYY-MM-DD`, sometimes `2 hours ago`."""
+    updated_at: OptionalText = None
+    """The provider's own text for the last change."""
+    ids: tuple[int, ...] = ()
+    """The provider's own numbers for this source, which its citation markers use."""
+    origin: SourceOrigin | None = None
+    """`result`: an entry of a result list; `page`: a page that the provider fetched; `link`: a
+    bare address with no entry behind it. None: the provider does not tell them apart."""
+
+    @property
+    def label(self) -> str:
+        """Text to show for the source: title, else host name, else the raw url. Never raises."""
+        if self.title:
+            return self.title
+        try:
+            return urlsplit(self.url).hostname or self.url
+        except ValueError:
+            return self.url
+
+    @property
+    def text(self) -> str:
+        """The passage that a document or node holds: the snippet; for a bare address, its label.
+
+        A listed result without a snippet has no text: its title is not a passage of the page.
+        """
+        if self.snippet:
+            return self.snippet
+        is_bare = self.origin == "link" or (self.origin is None and not self.title)
+        return self.label if is_bare else ""
+
+
+class WebImage(_Frozen):
+    """A picture that came with a search."""
+
+    url: str
+    page_url: OptionalText = None
+    """The page that shows it."""
+    title: OptionalText = None
+    width: int | None = None
+    """Pixels."""
+    height: int | None = None
+    """Pixels."""
+
+
+class Usage(_Frozen):
+    """What a call consumed, as far as the provider reports it; None is unknown, not zero."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    """Reasoning tokens included."""
+    total_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    searches: int | None = None
+    """Search calls that the provider made for this answer."""
+    cost_usd: float | None = None
+    """The provider's own total, in US dollars."""
+
+    @field_validator("cost_usd")
+    @classmethod
+    def _cost_is_finite(cls, cost: float | None) -> float | None:
+        return cost if cost is not None and math.isfinite(cost) else None
+
+
+class WebSearchResult(_Frozen):
+    """The normalized outcome of one search, the same whichever provider ran it."""
+
+    content: str | None = None
+    """The generated answer with the provider's citation markers; None when there is none."""
+    sources: tuple[WebSearchSource, ...] = ()
+    """In the provider's order."""
+    truncated: bool = False
+    """True if the seam cut `sources` to the request's `max_results`."""
+    provider: str
+    """Id of the provider that answered."""
+    model: str | None = None
+    request_id: str | None = None
+    """The provider's id for this call: for its support desk and for logs."""
+    finish_reason: str | None = None
+    """`stop`, `length` (the answer was cut by a token limit), or the provider's own word."""
+    usage: Usage | None = None
+    related_questions: tuple[str, ...] = ()
+    images: tuple[WebImage, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What did not go quite as asked: an approximated filter, a cut answer, skipped entries."""
+    raw: Any = None
+    """The provider's decoded body; only with `include_raw=True`."""
+
+
+class WebFetchRequest(_Request):
+    """One page to fetch.
+
+    Raises:
+        InvalidRequestError: `url` is blank or not text.
+    """
+
+    url: str
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_not_blank(cls, url: str) -> str:
+        if not url.strip():
+            raise InvalidRequestError("url must be a non-empty string")
+        return url
+
+
+class HtmlBody(_Frozen):
+    """An HTML page, as its decoded source text."""
+
+    kind: Literal["html"] = "html"
+    content: str
+
+
+class TextBody(_Frozen):
+    """Plain text, JSON, XML and their relatives."""
+
+    kind: Literal["text"] = "text"
+    content: str
+
+
+class PdfBody(_Frozen):
+    """The text of a PDF."""
+
+    kind: Literal["pdf"] = "pdf"
+    content: str
+    page_count: int
+
+
+class WebFetchResult(_Frozen):
+    """A fetched page. A 404 or 500 that was fetched is a result, not an error."""
+
+    url: str
+    """Final address, after the redirects that were allowed."""
+    status_code: int
+    body: Annotated[HtmlBody | TextBody | PdfBody, Field(discriminator="kind")]
+    truncated: bool = False
+    """True if the body was cut to the provider's size limit."""
+
+
+class FilterSupport(_Frozen):
+    """How well a provider honours one filter."""
+
+    level: Literal["exact", "approximate"]
+    note: str = ""
+    """For `approximate`: what happens instead, in words that go into `warnings`."""
+
+
+@runtime_checkable
+class WebSearchProvider(Protocol):
+    """What `WebRuntime.register_search_provider` needs; no base class is involved.
+
+    Optional members, used when present: `label` (name in messages; default: the id),
+    `supported_filters` (filter name to `FilterSupport`; default: none is supported) and
+    `unavailable_reason()` (one line for people; default: a general sentence).
+    """
+
+    @property
+    def id(self) -> str:
+        """Stable, unique among the search providers of a runtime."""
+        ...
+
+    def available(self) -> bool:
+        """Return whether a call could work: local and cheap, no network."""
+        ...
+
+    def search_flow(self, request: WebSearchRequest) -> Flow[WebSearchResult]:
+        """Return a fresh flow that performs `request`; see `dsh_web.flow`."""
+        ...
+
+
+@runtime_checkable
+class WebFetchProvider(Protocol):
+    """What `WebRuntime.register_fetch_provider` needs."""
+
+    @property
+    def id(self) -> str:
+        """Stable, unique among the fetch providers of a runtime."""
+        ...
+
+    def available(self) -> bool:
+        """Return whether a call could work: local and cheap, no network."""
+        ...
+
+    def fetch_flow(self, request: WebFetchRequest) -> Flow[WebFetchResult]:
+        """Return a fresh flow that performs `request`."""
+        ...
+
+
+Dispose: TypeAlias = Callable[[], None]
+SupportedFilters: TypeAlias = Mapping[str, FilterSupport]

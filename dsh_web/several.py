@@ -1,0 +1,88 @@
+"""Running one call per query at the same time, stopping the rest at the first failure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from .cancel import CancelToken
+from .errors import WebError
+from .seam import WebSearchResult
+
+__all__ = ["run_each", "run_each_async"]
+
+
+class _SiblingFailed(Exception):
+    """Why a search was cancelled: another of the same call has failed."""
+
+
+def run_each(
+    queries: Sequence[str],
+    search: Callable[[str, CancelToken | None], WebSearchResult],
+    cancel: CancelToken | None,
+    *,
+    keep_errors: bool,
+) -> tuple[WebSearchResult | WebError, ...]:
+    """Return one outcome per query, in order; one thread per query.
+
+    Raises:
+        WebError: The first failure, after all others have settled, unless `keep_errors`.
+    """
+    if len(queries) == 1 and not keep_errors:
+        return (search(queries[0], cancel),)
+    siblings = CancelToken.any(cancel)
+    failures: list[Exception] = []
+
+    def run(query: str) -> WebSearchResult | WebError:
+        try:
+            return search(query, siblings)
+        except WebError as error:
+            if keep_errors:
+                return error
+            failures.append(error)
+            siblings.cancel(_SiblingFailed("another query of the same call failed"))
+            return error
+
+    with ThreadPoolExecutor(len(queries), thread_name_prefix="dsh-web-query") as threads:
+        futures = [threads.submit(contextvars.copy_context().run, run, query) for query in queries]
+        try:
+            outcomes = tuple(future.result() for future in futures)
+        except BaseException as error:  # Ctrl-C, or a programming error in one of them
+            siblings.cancel(error)
+            raise
+    if failures:
+        raise failures[0]
+    return outcomes
+
+
+async def run_each_async(
+    queries: Sequence[str],
+    search: Callable[[str], Awaitable[WebSearchResult]],
+    *,
+    keep_errors: bool,
+) -> tuple[WebSearchResult | WebError, ...]:
+    """Return one outcome per query, in order; one task per query. See `run_each`."""
+    failures: list[Exception] = []
+
+    async def run(query: str) -> WebSearchResult | WebError:
+        try:
+            return await search(query)
+        except WebError as error:
+            if keep_errors:
+                return error
+            failures.append(error)
+            raise
+
+    tasks = [asyncio.ensure_future(run(query)) for query in queries]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        # Also on the way out of a cancelled task: nothing is left running behind the caller.
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    if failures:
+        raise failures[0]
+    return tuple(task.result() for task in tasks)
