@@ -19,6 +19,7 @@ DEFAULT_MAX_CHARS: Final = 40_000
 """Default cap on the text in code points; about 10,000 tokens."""
 
 NOTHING: Final = "No results found."
+TOO_SMALL: Final = "The search found sources, but the output limit leaves no room for any."
 CLOSING: Final = "Cite the sources you use by their URLs, as markdown links."
 
 
@@ -85,7 +86,7 @@ def _fitted(
         return _assemble(_cut(answer, room), bare, is_truncated)
     while bare and len(_assemble("", bare, True)) > max_chars:
         bare.pop()
-    return _assemble("", bare, True) if bare else _cut(answer or NOTHING, max_chars)
+    return _assemble("", bare, True) if bare else _cut(answer or TOO_SMALL, max_chars)
 
 
 def _with_snippets(sources: tuple[WebSearchSource, ...], room: int) -> list[str]:

@@ -79,35 +79,40 @@ def read_queries(arguments: Mapping[str, Any], max_queries: int) -> tuple[str, .
 
 
 def _unwrap(value: Any) -> Any:
-    """Return `value` with JSON text decoded, twice at most, and single-key objects opened."""
+    """Return the list or text that `value` means; text that is not JSON for one stays as it is."""
+    value = _opened(value)
+    inner = value
+    # Twice, since models also encode what they have already encoded.
     for _ in range(2):
-        value = _opened(value)
-        if not isinstance(value, str):
-            return value
-        decoded = _decoded(value)
-        if decoded is None:
-            return value
-        value = decoded
-    return _opened(value)
+        if not isinstance(inner, str):
+            break
+        inner = _opened(_decoded(inner))
+    is_meant = isinstance(value, str) and _is_queries(inner)
+    return inner if is_meant else value
 
 
 def _opened(value: Any) -> Any:
     if isinstance(value, dict) and len(value) == 1:
         name, inner = next(iter(value.items()))
         if name in ALIASES:
-            return inner
+            return _Opened(inner) if isinstance(inner, str) else inner
     return value
 
 
+class _Opened(str):
+    """Text that came out of an object: it is meant, where a bare JSON string is a quoted phrase."""
+
+
+def _is_queries(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(member, str) for member in value)
+    return isinstance(value, _Opened)
+
+
 def _decoded(text: str) -> Any:
-    """Return the JSON value of `text` if it is one that can mean queries, else None."""
-    stripped = text.strip()
-    if not stripped.startswith(("[", "{", '"')):
-        return None
+    if not text.lstrip().startswith(("[", "{", '"')):
+        return text
     try:
-        value = json.loads(stripped)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    is_list = isinstance(value, list) and all(isinstance(member, str) for member in value)
-    is_object = isinstance(value, dict) and len(value) == 1 and next(iter(value)) in ALIASES
-    return value if is_list or is_object or isinstance(value, str) else None
+        return text
