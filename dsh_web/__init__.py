@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .calls import SearchFields, SearchFilters
     from .cancel import CancelReason, CancelToken
     from .errors import (
         InvalidRequestError,
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
+    from .registry import ProviderStatus
     from .retry import RetryPolicy, send_with_retries
-    from .runtime import ProviderStatus, SearchFields, WebRuntime
+    from .runtime import WebRuntime
     from .seam import (
         FilterSupport,
         HtmlBody,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     )
 
 _HOME = {
+    "calls": ("SearchFields", "SearchFilters"),
     "cancel": ("CancelReason", "CancelToken"),
     "errors": (
         "InvalidRequestError",
@@ -62,8 +65,9 @@ _HOME = {
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
+    "registry": ("ProviderStatus",),
     "retry": ("RetryPolicy", "send_with_retries"),
-    "runtime": ("ProviderStatus", "SearchFields", "WebRuntime"),
+    "runtime": ("WebRuntime",),
     "seam": (
         "FilterSupport",
         "HtmlBody",
@@ -100,6 +104,7 @@ __all__ = [
     "Resolve",
     "RetryPolicy",
     "SearchFields",
+    "SearchFilters",
     "SelectionError",
     "Sleep",
     "TextBody",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 MASK = "[masked]"
@@ -20,7 +21,7 @@ class Secret:
     def __init__(self, value: str) -> None:
         text = value.strip()
         # A closure, not an attribute: attribute dumps (vars, rich.inspect, debuggers) stay clean.
-        self._reveal = lambda: text
+        self._reveal: Callable[[], str] = lambda: text
 
     def reveal(self) -> str:
         """Return the text itself. Call it only where the bytes leave the process."""

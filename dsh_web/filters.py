@@ -36,6 +36,9 @@ _UNSET: Final[dict[str, Any]] = {
 }
 
 
+_NAMES: Final = frozenset(FILTERS)
+
+
 def filter_key(name: str, value: Any) -> str:
     """Return the name under which providers declare support: `mode` is declared value by value."""
     return f"mode={value}" if name == "mode" else name
@@ -49,6 +52,8 @@ def apply_support(
     Raises:
         UnsupportedFilterError: A set filter is not supported and `on_unsupported` is `"raise"`.
     """
+    if _NAMES.isdisjoint(request.model_fields_set):
+        return request, ()
     dropped: dict[str, Any] = {}
     warnings: list[str] = []
     for name in FILTERS:

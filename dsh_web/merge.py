@@ -17,9 +17,7 @@ def cap_sources(result: WebSearchResult, max_results: int | None) -> WebSearchRe
     """Return `result` with at most `max_results` sources; `truncated` says if any were cut."""
     if max_results is None or len(result.sources) <= max_results:
         return result
-    return result.model_copy(
-        update={"sources": result.sources[:max_results], "truncated": True}
-    )
+    return result.model_copy(update={"sources": result.sources[:max_results], "truncated": True})
 
 
 def check_queries(queries: Sequence[object], max_queries: int) -> tuple[str, ...]:

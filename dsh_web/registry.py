@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypedDict, TypeVar
 
 from .errors import (
     WEB_DUPLICATE_PROVIDER,
@@ -15,7 +15,7 @@ from .errors import (
     SelectionError,
 )
 
-__all__ = ["ProviderRegistry"]
+__all__ = ["ProviderRegistry", "ProviderStatus"]
 
 
 class AnyProvider(Protocol):
@@ -25,6 +25,18 @@ class AnyProvider(Protocol):
     def id(self) -> str: ...
 
     def available(self) -> bool: ...
+
+
+class ProviderStatus(TypedDict):
+    """What `WebRuntime.describe` says of one registered provider; holds no secret."""
+
+    capability: Literal["search", "fetch"]
+    id: str
+    available: bool
+    configured: bool
+    """True if this id is pinned."""
+    reason: str | None
+    """Why it is not available."""
 
 
 Provider = TypeVar("Provider", bound=AnyProvider)
@@ -38,7 +50,7 @@ class ProviderRegistry(Generic[Provider]):
         setting: What a user sets to pin a provider, for messages.
     """
 
-    def __init__(self, capability: str, setting: str) -> None:
+    def __init__(self, capability: Literal["search", "fetch"], setting: str) -> None:
         self._capability = capability
         self._setting = setting
         self._providers: dict[str, Provider] = {}
@@ -107,6 +119,22 @@ class ProviderRegistry(Generic[Provider]):
         """Return every registered provider, sorted by id."""
         with self._lock:
             return [self._providers[provider_id] for provider_id in sorted(self._providers)]
+
+    def describe(self, configured: str | None) -> list[ProviderStatus]:
+        """Return the state of every provider, sorted by id; `configured` is the pinned id."""
+        statuses = []
+        for provider in self.all():
+            is_available = provider.available()
+            statuses.append(
+                ProviderStatus(
+                    capability=self._capability,
+                    id=provider.id,
+                    available=is_available,
+                    configured=provider.id == configured,
+                    reason=None if is_available else unavailable_reason(provider),
+                )
+            )
+        return statuses
 
     def _configured(self, provider_id: str) -> Provider:
         with self._lock:

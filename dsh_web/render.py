@@ -93,7 +93,9 @@ def _with_snippets(sources: tuple[WebSearchSource, ...], room: int) -> list[str]
     """Return the items with the room for snippets shared out evenly, short ones kept whole."""
     bare = [len(_item(source, "")) for source in sources]
     snippets = [_one_line(source.snippet or "") for source in sources]
-    wanted = [len(_item(s, text)) - size for s, text, size in zip(sources, snippets, bare, strict=True)]
+    wanted = [
+        len(_item(s, text)) - size for s, text, size in zip(sources, snippets, bare, strict=True)
+    ]
     share = _fair_share(wanted, room)
     items = []
     for source, text, need in zip(sources, snippets, wanted, strict=True):

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from .calls import (
+    UNSET,
+    FetchCall,
+    SearchCall,
+    SearchFields,
+    SearchFilters,
+    Unset,
+    checked_timeout,
+    search_request,
+)
 from .cancel import CancelToken
 from .config import DEFAULT_FETCH_PROVIDER, DEFAULT_SEARCH_PROVIDER, read_env
 from .discovery import load_provider, vendors_with_key
-from .errors import InvalidRequestError, ProviderError, WebCancelledError, WebError, WebTimeoutError
-from .filters import apply_support
-from .flow import Flow
-from .merge import cap_sources, check_queries, merge_results
-from .registry import ProviderRegistry, unavailable_reason
+from .errors import InvalidRequestError, WebError
+from .merge import check_queries, merge_results
+from .registry import ProviderRegistry, ProviderStatus
 from .seam import (
     WebFetchProvider,
     WebFetchRequest,
@@ -28,62 +35,18 @@ from .several import run_each, run_each_async
 
 if TYPE_CHECKING:
     import ssl
-    from datetime import date
 
     import httpx
 
     from ._io.async_driver import AsyncDriver
     from ._io.sync_driver import SyncDriver
 
-__all__ = ["ProviderStatus", "SearchFields", "WebRuntime"]
-
-Result = TypeVar("Result")
+__all__ = ["WebRuntime"]
 
 DEFAULT_TIMEOUT = 300.0
 """Seconds a call may take unless it says otherwise; long research answers take minutes."""
 DEFAULT_MAX_QUERIES = 4
 DEFAULT_MERGED_RESULTS = 8
-
-
-class SearchFields(TypedDict, total=False):
-    """The fields of `WebSearchRequest` that a call can give next to a query text."""
-
-    max_results: int | None
-    recency: Literal["hour", "day", "week", "month", "year"] | None
-    published_after: date | str | None
-    published_before: date | str | None
-    updated_after: date | str | None
-    updated_before: date | str | None
-    include_domains: Sequence[str]
-    exclude_domains: Sequence[str]
-    country: str | None
-    languages: Sequence[str]
-    context_size: Literal["low", "medium", "high"] | None
-    mode: Literal["web", "academic", "sec", "people", "finance"] | None
-    max_tokens_per_page: int | None
-    max_tokens: int | None
-    on_unsupported: Literal["raise", "warn"]
-    include_raw: bool
-
-
-class ProviderStatus(TypedDict):
-    """What `WebRuntime.describe` says of one registered provider; holds no secret."""
-
-    capability: Literal["search", "fetch"]
-    id: str
-    available: bool
-    configured: bool
-    """True if this id is pinned."""
-    reason: str | None
-    """Why it is not available."""
-
-
-class _Unset:
-    def __repr__(self) -> str:
-        return "<runtime default>"
-
-
-UNSET = _Unset()
 
 
 class WebRuntime:
@@ -118,7 +81,7 @@ class WebRuntime:
     ) -> None:
         self._search_provider = search_provider
         self._fetch_provider = fetch_provider
-        self.timeout = _checked_timeout(timeout)
+        self.timeout = checked_timeout(timeout)
         if max_queries < 1:
             raise InvalidRequestError(f"max_queries must be 1 or more, not {max_queries!r}")
         self.max_queries = max_queries
@@ -178,15 +141,8 @@ class WebRuntime:
 
     def describe(self) -> list[ProviderStatus]:
         """Return the state of every registered provider, without network and without secrets."""
-        searchers = [
-            _status("search", provider, self._configured_searcher())
-            for provider in self._searchers.all()
-        ]
-        fetchers = [
-            _status("fetch", provider, self._configured_fetcher())
-            for provider in self._fetchers.all()
-        ]
-        return searchers + fetchers
+        searchers = self._searchers.describe(self._configured_searcher())
+        return searchers + self._fetchers.describe(self._configured_fetcher())
 
     # -- one search ----------------------------------------------------------------------------
 
@@ -195,7 +151,7 @@ class WebRuntime:
         request: WebSearchRequest | str,
         *,
         cancel: CancelToken | None = None,
-        timeout: float | None | _Unset = UNSET,
+        timeout: float | Unset | None = UNSET,
         **fields: Unpack[SearchFields],
     ) -> WebSearchResult:
         """Search the web and return the normalized result.
@@ -209,7 +165,7 @@ class WebRuntime:
         Raises:
             WebError: Every failure; `code` says which (see `dsh_web.errors`).
         """
-        call = _SearchCall(self, request, fields, cancel, timeout)
+        call = self._search_call(request, fields, cancel, timeout)
         return call.run(self._sync_driver())
 
     async def asearch(
@@ -217,11 +173,11 @@ class WebRuntime:
         request: WebSearchRequest | str,
         *,
         cancel: CancelToken | None = None,
-        timeout: float | None | _Unset = UNSET,
+        timeout: float | Unset | None = UNSET,
         **fields: Unpack[SearchFields],
     ) -> WebSearchResult:
         """Search the web; see `search`. Cancelling the task raises `asyncio.CancelledError`."""
-        call = _SearchCall(self, request, fields, cancel, timeout)
+        call = self._search_call(request, fields, cancel, timeout)
         return await call.run_async(self._async_driver())
 
     # -- several searches ----------------------------------------------------------------------
@@ -232,8 +188,8 @@ class WebRuntime:
         *,
         max_results: int | None = DEFAULT_MERGED_RESULTS,
         cancel: CancelToken | None = None,
-        timeout: float | None | _Unset = UNSET,
-        **fields: Unpack[SearchFields],
+        timeout: float | Unset | None = UNSET,
+        **fields: Unpack[SearchFilters],
     ) -> WebSearchResult:
         """Run several queries at the same time and return one merged result.
 
@@ -243,7 +199,9 @@ class WebRuntime:
         Args:
             queries: 1 to `max_queries` non-blank texts; exact repeats run once.
             max_results: Bound on the merged sources, and on each query's.
-            cancel, timeout, fields: See `search`; they hold for all queries together.
+            cancel: See `search`.
+            timeout: See `search`; it holds for all queries together.
+            **fields: See `search`.
         """
         unique = check_queries(queries, self.max_queries)
         results = self.search_each(
@@ -257,8 +215,8 @@ class WebRuntime:
         *,
         max_results: int | None = DEFAULT_MERGED_RESULTS,
         cancel: CancelToken | None = None,
-        timeout: float | None | _Unset = UNSET,
-        **fields: Unpack[SearchFields],
+        timeout: float | Unset | None = UNSET,
+        **fields: Unpack[SearchFilters],
     ) -> WebSearchResult:
         """Run several queries at the same time; see `search_many`."""
         unique = check_queries(queries, self.max_queries)
@@ -273,7 +231,7 @@ class WebRuntime:
         *,
         keep_errors: bool = False,
         cancel: CancelToken | None = None,
-        timeout: float | None | _Unset = UNSET,
+        timeout: float | Unset | None = UNSET,
         **fields: Unpack[SearchFields],
     ) -> tuple[WebSearchResult | WebError, ...]:
         """Run several queries at the same time and return one result per query, in order.
@@ -281,7 +239,9 @@ class WebRuntime:
         Args:
             queries: See `search_many`.
             keep_errors: Put a failed query's error in its place instead of raising it.
-            cancel, timeout, fields: See `search`; they hold for all queries together.
+            cancel: See `search`.
+            timeout: See `search`; it holds for all queries together.
+            **fields: See `search`.
         """
         unique = check_queries(queries, self.max_queries)
 
@@ -296,7 +256,7 @@ class WebRuntime:
         *,
         keep_errors: bool = False,
         cancel: CancelToken | None = None,
-        timeout: float | None | _Unset = UNSET,
+        timeout: float | Unset | None = UNSET,
         **fields: Unpack[SearchFields],
     ) -> tuple[WebSearchResult | WebError, ...]:
         """Run several queries at the same time; see `search_each`."""
@@ -314,28 +274,30 @@ class WebRuntime:
         request: WebFetchRequest | str,
         *,
         cancel: CancelToken | None = None,
-        timeout: float | None | _Unset = UNSET,
+        timeout: float | Unset | None = UNSET,
     ) -> WebFetchResult:
         """Fetch one page through the configured fetch provider.
 
         Args:
             request: The address, or a complete request.
-            cancel, timeout: See `search`.
+            cancel: See `search`.
+            timeout: See `search`.
 
         Raises:
             WebError: Every failure. An HTTP error status is a result, not a failure.
         """
-        return _FetchCall(self, request, cancel, timeout).run(self._sync_driver())
+        return self._fetch_call(request, cancel, timeout).run(self._sync_driver())
 
     async def afetch(
         self,
         request: WebFetchRequest | str,
         *,
         cancel: CancelToken | None = None,
-        timeout: float | None | _Unset = UNSET,
+        timeout: float | Unset | None = UNSET,
     ) -> WebFetchResult:
         """Fetch one page; see `fetch`."""
-        return await _FetchCall(self, request, cancel, timeout).run_async(self._async_driver())
+        call = self._fetch_call(request, cancel, timeout)
+        return await call.run_async(self._async_driver())
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -392,6 +354,30 @@ class WebRuntime:
 
     # -- inside --------------------------------------------------------------------------------
 
+    def _search_call(
+        self,
+        request: WebSearchRequest | str,
+        fields: SearchFields,
+        cancel: CancelToken | None,
+        timeout: float | Unset | None,
+    ) -> SearchCall:
+        asked = search_request(request, fields)
+        provider = self._searchers.select(self._configured_searcher())
+        return SearchCall(provider, asked, cancel, self._effective(timeout))
+
+    def _fetch_call(
+        self,
+        request: WebFetchRequest | str,
+        cancel: CancelToken | None,
+        timeout: float | Unset | None,
+    ) -> FetchCall:
+        asked = WebFetchRequest(url=request) if isinstance(request, str) else request
+        provider = self._fetchers.select(self._configured_fetcher())
+        return FetchCall(provider, asked, cancel, self._effective(timeout))
+
+    def _effective(self, timeout: float | Unset | None) -> float | None:
+        return self.timeout if isinstance(timeout, Unset) else checked_timeout(timeout)
+
     def _configured_searcher(self) -> str | None:
         return self._search_provider or read_env(DEFAULT_SEARCH_PROVIDER)
 
@@ -428,160 +414,8 @@ class WebRuntime:
         return driver
 
 
-class _Call:
-    """What a search and a fetch share: running a flow under limits and naming its failures."""
-
-    def __init__(
-        self,
-        provider: WebSearchProvider | WebFetchProvider,
-        verb: str,
-        cancel: CancelToken | None,
-        timeout: float | None,
-    ) -> None:
-        self.provider = provider
-        self.label = str(getattr(provider, "label", None) or provider.id)
-        self._verb = verb
-        self._cancel = cancel
-        self._timeout = timeout
-
-    def drive(self, driver: SyncDriver, start: Callable[[], Flow[Result]]) -> Result:
-        from ._io.scope import sync_scope
-
-        try:
-            with sync_scope(self._timeout, self._cancel) as scope:
-                scope.check()
-                return driver.run(start(), scope)
-        except Exception as error:
-            self._raise(error)
-
-    async def drive_async(self, driver: AsyncDriver, start: Callable[[], Flow[Result]]) -> Result:
-        from ._io.scope import async_scope
-
-        try:
-            async with async_scope(self._timeout, self._cancel) as scope:
-                return await driver.run(start(), scope)
-        except Exception as error:
-            self._raise(error)
-
-    def _raise(self, error: Exception) -> Any:
-        from ._io.scope import CallCancelled, DeadlinePassed
-
-        provider_id = self.provider.id
-        if isinstance(error, CallCancelled):
-            cause = self._cancel.cause if self._cancel is not None else None
-            raise WebCancelledError(
-                f"{self.label} {self._verb} aborted", provider=provider_id
-            ) from cause
-        if isinstance(error, DeadlinePassed):
-            raise WebTimeoutError(
-                f"{self.label} {self._verb} timed out after {self._timeout:g} s",
-                provider=provider_id,
-            ) from None
-        if isinstance(error, WebError):
-            error.provider = error.provider or provider_id
-            raise error
-        # A provider's own slip over a server's answer; nothing but WebError leaves the seam.
-        raise ProviderError(
-            f"{self.label} {self._verb} failed: {type(error).__name__}: {error}",
-            provider=provider_id,
-        ) from error
-
-
-class _SearchCall:
-    def __init__(
-        self,
-        runtime: WebRuntime,
-        request: WebSearchRequest | str,
-        fields: SearchFields,
-        cancel: CancelToken | None,
-        timeout: float | None | _Unset,
-    ) -> None:
-        asked = _search_request(request, fields)
-        provider = runtime._searchers.select(runtime._configured_searcher())
-        self._call = _Call(provider, "search", cancel, _effective_timeout(runtime, timeout))
-        supported = getattr(provider, "supported_filters", {})
-        self._request, self._warnings = apply_support(
-            asked, supported, self._call.label, provider.id
-        )
-        self._provider = provider
-
-    def run(self, driver: SyncDriver) -> WebSearchResult:
-        return self._bounded(self._call.drive(driver, self._start))
-
-    async def run_async(self, driver: AsyncDriver) -> WebSearchResult:
-        return self._bounded(await self._call.drive_async(driver, self._start))
-
-    def _start(self) -> Flow[WebSearchResult]:
-        return self._provider.search_flow(self._request)
-
-    def _bounded(self, result: WebSearchResult) -> WebSearchResult:
-        if self._warnings:
-            result = result.model_copy(update={"warnings": self._warnings + result.warnings})
-        return cap_sources(result, self._request.max_results)
-
-
-class _FetchCall:
-    def __init__(
-        self,
-        runtime: WebRuntime,
-        request: WebFetchRequest | str,
-        cancel: CancelToken | None,
-        timeout: float | None | _Unset,
-    ) -> None:
-        self._request = WebFetchRequest(url=request) if isinstance(request, str) else request
-        self._provider = runtime._fetchers.select(runtime._configured_fetcher())
-        self._call = _Call(self._provider, "fetch", cancel, _effective_timeout(runtime, timeout))
-
-    def run(self, driver: SyncDriver) -> WebFetchResult:
-        return self._call.drive(driver, self._start)
-
-    async def run_async(self, driver: AsyncDriver) -> WebFetchResult:
-        return await self._call.drive_async(driver, self._start)
-
-    def _start(self) -> Flow[WebFetchResult]:
-        return self._provider.fetch_flow(self._request)
-
-
-def _search_request(request: WebSearchRequest | str, fields: SearchFields) -> WebSearchRequest:
-    if isinstance(request, WebSearchRequest):
-        if not fields:
-            return request
-        # Built again rather than copied, so that the new fields are checked.
-        return WebSearchRequest(**{**request.model_dump(), **fields})
-    return WebSearchRequest(query=request, **fields)  # type: ignore[arg-type]
-
-
-def _effective_timeout(runtime: WebRuntime, timeout: float | None | _Unset) -> float | None:
-    return runtime.timeout if isinstance(timeout, _Unset) else _checked_timeout(timeout)
-
-
-def _checked_timeout(timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise TypeError(f"timeout must be a number of seconds or None, not {timeout!r}")
-    if math.isnan(timeout) or timeout < 0:
-        raise InvalidRequestError(f"timeout must be 0 or more seconds, not {timeout!r}")
-    return None if math.isinf(timeout) else float(timeout)
-
-
 def _all_good(results: Sequence[WebSearchResult | WebError]) -> list[WebSearchResult]:
     return [result for result in results if isinstance(result, WebSearchResult)]
-
-
-def _status(
-    capability: Literal["search", "fetch"],
-    provider: WebSearchProvider | WebFetchProvider,
-    configured: str | None,
-) -> ProviderStatus:
-    is_available = provider.available()
-    return ProviderStatus(
-        capability=capability,
-        id=provider.id,
-        available=is_available,
-        configured=provider.id == configured,
-        reason=None if is_available else unavailable_reason(provider),
-    )
 
 
 def _rebuild(

@@ -67,7 +67,7 @@ class _Request(_Frozen):
 
 
 def _blank_is_absent(value: Any) -> Any:
-    return None if isinstance(value, str) and not value.strip() else value
+    return None if value == "" or (isinstance(value, str) and value.isspace()) else value
 
 
 OptionalText: TypeAlias = Annotated[str | None, BeforeValidator(_blank_is_absent)]

@@ -146,9 +146,7 @@ class _TlsStream(_PlainStream):
         super().__init__(link, sock)
         self._received = ssl.MemoryBIO()
         self._to_send = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(
-            self._received, self._to_send, server_hostname=server_hostname
-        )
+        self._tls = context.wrap_bio(self._received, self._to_send, server_hostname=server_hostname)
 
     async def handshake(self) -> None:
         while True:

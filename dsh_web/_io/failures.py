@@ -49,5 +49,3 @@ def _is_connect_failure(error: Exception) -> bool:
     return type(error).__name__ in ("ConnectError", "ConnectTimeout") and not isinstance(
         error.__cause__, ssl.SSLCertVerificationError
     )
-
-

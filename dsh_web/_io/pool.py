@@ -104,5 +104,3 @@ def _abort_all(idle: dict[Origin, list[Connection]]) -> None:
         for connection in stack:
             connection.abort()
     idle.clear()
-
-

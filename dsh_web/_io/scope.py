@@ -11,7 +11,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 from ..cancel import CancelToken
 
-__all__ = ["AsyncScope", "CallCancelled", "DeadlinePassed", "SyncScope", "async_scope", "sync_scope"]
+__all__ = [
+    "AsyncScope",
+    "CallCancelled",
+    "DeadlinePassed",
+    "SyncScope",
+    "async_scope",
+    "sync_scope",
+]
 
 
 class DeadlinePassed(Exception):

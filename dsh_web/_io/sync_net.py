@@ -72,7 +72,9 @@ class SyncLink(httpcore.NetworkBackend):
             self._stream.close()
 
 
-def _connect(scope: SyncScope, sock: socket.socket, address: Address, timeout: float | None) -> None:
+def _connect(
+    scope: SyncScope, sock: socket.socket, address: Address, timeout: float | None
+) -> None:
     code = sock.connect_ex(address.sockaddr)
     if code in (errno.EINPROGRESS, errno.EWOULDBLOCK):
         scope.wait(sock, for_write=True, timeout=timeout)

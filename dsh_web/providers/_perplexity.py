@@ -6,6 +6,7 @@ published recordings of 2025 and 2026.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,6 +21,7 @@ from ..errors import InvalidRequestError, ProviderError
 from ..flow import Flow, HttpRequest, HttpResponse, Resolve, TransportError
 from ..retry import RetryPolicy, is_retryable_status, retry_after, send_with_retries
 from ..seam import SupportedFilters, WebSearchRequest, WebSearchResult
+from ._perplexity_errors import error_message, message_of
 from ._shape import Reader, parse_json
 
 __all__ = ["ApiKey", "Body", "PerplexityProvider"]
@@ -29,6 +31,12 @@ LABEL = "Perplexity"
 
 ApiKey: TypeAlias = str | Secret | Callable[[], str | Awaitable[str]]
 """A key, or a function (sync or async) that returns the key to use for one call."""
+
+HEADERS = {
+    "accept": "application/json",
+    "content-type": "application/json",
+    "user-agent": f"dsh-web/{__version__}",
+}
 
 MOST_DOMAINS = 20
 LONGEST_DOMAIN = 253
@@ -74,7 +82,9 @@ class PerplexityProvider:
         if isinstance(api_key, str):
             # Rebound, so that no frame of ours shows the text if something below fails.
             api_key = Secret(api_key)
-        self._key: Secret | Callable[[], Any] | None = _key_from_env() if api_key is None else api_key
+        self._key: Secret | Callable[[], Any] | None = (
+            _key_from_env() if api_key is None else api_key
+        )
         self.base_url: str = base_url or read_env("PERPLEXITY_BASE_URL") or DEFAULT_BASE_URL
         self.max_retries = max_retries
         self.extra_body: dict[str, Any] = dict(extra_body or {})
@@ -85,6 +95,11 @@ class PerplexityProvider:
 
     def unavailable_reason(self) -> str | None:
         """Return one line for people on why the provider cannot work, or None if it can."""
+        return self._fault
+
+    @functools.cached_property
+    def _fault(self) -> str | None:
+        # Worked out once: the settings cannot change, and every call asks.
         key = self._key
         if key is None or (isinstance(key, Secret) and not key):
             return "no API key: set PERPLEXITY_API_KEY or pass api_key"
@@ -104,11 +119,7 @@ class PerplexityProvider:
         wire = HttpRequest(
             method="POST",
             url=self.base_url.rstrip("/") + self.path,
-            headers={
-                "accept": "application/json",
-                "content-type": "application/json",
-                "user-agent": f"dsh-web/{__version__}",
-            },
+            headers=HEADERS,
             bearer=key,
             body=json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"),
         )
@@ -183,7 +194,7 @@ class PerplexityProvider:
     def _http_error(
         self, response: HttpResponse, key: Secret, request_id: str | None
     ) -> ProviderError:
-        message, kind = _error_message(response)
+        message, kind = error_message(response)
         message = message or f"{LABEL} API error (HTTP {response.status})"
         return ProviderError(
             self._explain(key.mask(message), kind),
@@ -224,7 +235,7 @@ class PerplexityProvider:
         """
         if not is_empty:
             return
-        message, kind = _message_of(body.data) if body.data.get("error") else (None, None)
+        message, kind = message_of(body.data) if body.data.get("error") else (None, None)
         if message:
             raise ProviderError(
                 self._explain(message, kind),
@@ -276,7 +287,7 @@ class PerplexityProvider:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_key"}
+        return {n: value for n, value in self.__dict__.items() if n not in ("_key", "_fault")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _key=_key_from_env())
@@ -292,7 +303,9 @@ def filter_fields(request: WebSearchRequest) -> dict[str, Any]:
     }
     fields: dict[str, Any] = {
         # The documented input format; ISO dates are accepted live but nowhere promised.
-        name: f"{day:%m/%d/%Y}" for name, day in days.items() if day is not None
+        name: f"{day:%m/%d/%Y}"
+        for name, day in days.items()
+        if day is not None
     }
     if request.recency is not None:
         fields["search_recency_filter"] = request.recency
@@ -300,37 +313,6 @@ def filter_fields(request: WebSearchRequest) -> dict[str, Any]:
     if domains:
         fields["search_domain_filter"] = domains
     return fields
-
-
-def _error_message(response: HttpResponse) -> tuple[str | None, str | None]:
-    """Return the provider's own message and error type, if the body holds any."""
-    try:
-        data = parse_json(response.body)
-    except ValueError:
-        text = response.body.decode("utf-8", "replace").strip()
-        # A page for people is no message; its markup would only confuse a model.
-        is_page = "html" in response.headers.get("content-type", "") or text.startswith("<")
-        return (None if is_page or not text else text[:200]), None
-    return _message_of(data) if isinstance(data, dict) else (None, None)
-
-
-def _message_of(data: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return message and type from any of the error shapes that the API is known to send."""
-    error, detail = data.get("error"), data.get("detail")
-    kind: str | None = None
-    candidates: list[Any] = [error]
-    if isinstance(error, dict):
-        kind = error.get("type") if isinstance(error.get("type"), str) else None
-        candidates = [error.get("message"), kind]
-    candidates.append(detail)
-    if isinstance(detail, list):
-        messages = [member.get("msg") for member in detail if isinstance(member, dict)]
-        candidates.append("; ".join(text for text in messages if isinstance(text, str)))
-    candidates.append(data.get("message"))
-    for candidate in candidates:
-        if isinstance(candidate, str) and candidate.strip():
-            return candidate.strip(), kind
-    return None, kind
 
 
 def _key_from_env() -> Secret | None:

@@ -79,16 +79,12 @@ def _source(
     entry: Mapping[str, Any], url: str, ids: tuple[int, ...], origin: SourceOrigin
 ) -> WebSearchSource:
     # Wrong types in optional fields are dropped without a word: the source itself is fine.
-    def text(name: str) -> str | None:
-        value = entry.get(name)
-        return value if isinstance(value, str) else None
-
     return WebSearchSource(
         url=url,
-        title=text("title"),
-        snippet=text("snippet"),
-        published_at=text("date"),
-        updated_at=text("last_updated"),
+        title=title if type(title := entry.get("title")) is str else None,
+        snippet=snippet if type(snippet := entry.get("snippet")) is str else None,
+        published_at=date if type(date := entry.get("date")) is str else None,
+        updated_at=updated if type(updated := entry.get("last_updated")) is str else None,
         ids=ids,
         origin=origin,
     )

@@ -192,8 +192,8 @@ def _add_sources(reader: Reader, sources: SourceList, item: dict[str, Any]) -> N
     if item.get("type") in _RESULT_LISTS:
         for entry in reader.items(item, "results"):
             number = entry.get("id") if isinstance(entry, dict) else None
-            is_number = isinstance(number, int) and not isinstance(number, bool)
-            sources.add_entry(entry, ids=(number,) if is_number else ())
+            # `type`, not isinstance: True is no number here.
+            sources.add_entry(entry, ids=(number,) if type(number) is int else ())
     elif item.get("type") == "fetch_url_results":
         for entry in reader.items(item, "contents"):
             sources.add_entry(entry, origin="page")

@@ -69,7 +69,7 @@ class PerplexitySonarProvider(PerplexityProvider):
         self.search_recency = search_recency
 
     def _settings_fault(self) -> str | None:
-        if not isinstance(self.model, str) or not self.model.strip():
+        if not self.model.strip():
             return "model must be a non-empty text"
         if not is_positive_int(self.max_tokens):
             return f"max_tokens must be a positive whole number, not {self.max_tokens!r}"

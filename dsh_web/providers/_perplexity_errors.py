@@ -1,0 +1,42 @@
+"""The shapes in which Perplexity, its edge and its gateways word an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..flow import HttpResponse
+from ._shape import parse_json
+
+__all__ = ["error_message", "message_of"]
+
+
+def error_message(response: HttpResponse) -> tuple[str | None, str | None]:
+    """Return the provider's own message and error type, if the body holds any."""
+    try:
+        data = parse_json(response.body)
+    except ValueError:
+        text = response.body.decode("utf-8", "replace").strip()
+        # A page for people is no message; its markup would only confuse a model.
+        is_page = "html" in response.headers.get("content-type", "") or text.startswith("<")
+        return (None if is_page or not text else text[:200]), None
+    return message_of(data) if isinstance(data, dict) else (None, None)
+
+
+def message_of(data: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return message and type from any of the error shapes that the API is known to send."""
+    error, detail = data.get("error"), data.get("detail")
+    kind: str | None = None
+    candidates: list[Any] = [error]
+    if isinstance(error, dict):
+        kind = error.get("type") if isinstance(error.get("type"), str) else None
+        candidates = [error.get("message"), kind]
+    candidates.append(detail)
+    if isinstance(detail, list):
+        messages = [member.get("msg") for member in detail if isinstance(member, dict)]
+        candidates.append("; ".join(text for text in messages if isinstance(text, str)))
+    candidates.append(data.get("message"))
+    for candidate in candidates:
+        if isinstance(candidate, str) and candidate.strip():
+            return candidate.strip(), kind
+    return None, kind
