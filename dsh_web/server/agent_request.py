@@ -152,7 +152,8 @@ def _read_configuration(fields: Fields) -> tuple[Preset | None, str]:
         if preset is None:
             fields.note("preset", f"must be one of: {', '.join(PRESETS)}", "enum")
     if profile is not None:
-        preset = preset or _read_profile(fields, profile)
+        configured = _read_profile(fields, profile)
+        preset = preset or configured
     fields.raise_invalid_parameter()
     wanted = models[0] if models else model
     if wanted is None and preset is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator, Iterator
@@ -88,6 +89,8 @@ class FaultySend:
         if piece:
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
             self._sent += len(piece)
+            # Sending to a peer that left never waits, so the loop would not learn that it left.
+            await asyncio.sleep(0)
 
     async def _break(self) -> None:
         if self._fault.reset_after is not None:

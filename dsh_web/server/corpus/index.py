@@ -27,7 +27,7 @@ _COLUMNS = "document.id, document.url, document.title, document.text, published,
 _RANKED = f"""
 SELECT {_COLUMNS}
 FROM search JOIN document ON document.id = search.rowid
-WHERE search MATCH ? ORDER BY bm25(search, 6.0, 1.0), document.id
+WHERE search MATCH ? ORDER BY bm25(search, 4.0, 1.0), document.id
 """
 
 
@@ -92,7 +92,8 @@ class Index:
 
     def by_id(self, id: int) -> Found | None:
         """Return the document with this number, or None."""
-        return self._one("document.id = ?", id)
+        # SQLite has no integers beyond 64 bits, and a URL may hold any.
+        return self._one("document.id = ?", id) if 0 < id < 2**63 else None
 
     def by_url(self, url: str) -> Found | None:
         """Return the document at this address, or the first one on that page, or None."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import inspect
+import os
 import re
 import sysconfig
 import tokenize
@@ -70,32 +71,12 @@ _PUBLIC_IN_PRIVATE = frozenset(
     | {"pathlib._local", "zipfile._path", "zoneinfo._zoneinfo"}
 )
 _WITHOUT_SOURCE = (
-    *(
-        "array",
-        "atexit",
-        "binascii",
-        "cmath",
-        "collections",
-        "contextvars",
-        "errno",
-        "functools",
-        "gc",
-    ),
-    *(
-        "hashlib",
-        "itertools",
-        "math",
-        "os",
-        "re",
-        "select",
-        "signal",
-        "socket",
-        "ssl",
-        "string",
-        "struct",
-    ),
-    *("sys", "threading", "time", "unicodedata", "zlib"),
+    *("array", "atexit", "binascii", "cmath", "collections", "contextvars", "csv", "errno"),
+    *("functools", "gc", "hashlib", "itertools", "math", "os", "re", "select", "signal", "socket"),
+    *("ssl", "string", "struct", "sys", "threading", "time", "unicodedata", "zlib"),
 )
+# Built-ins that `site` adds for the interactive prompt.
+_FOR_THE_PROMPT = frozenset({"copyright", "credits", "license", "exit", "quit", "help"})
 _PLAIN_TYPES = (
     str,
     bytes,
@@ -118,10 +99,14 @@ def python_documents() -> Iterator[Document]:
     for name in _WITHOUT_SOURCE:
         yield from _compiled_documents(name)
     library = Path(sysconfig.get_paths()["stdlib"])
-    for path in sorted(library.rglob("*.py")):
-        module = _module_name(path.relative_to(library))
-        if module is not None:
-            yield from _source_documents(path, module)
+    for folder, subfolders, files in os.walk(library):
+        # Pruned in place: what is installed for the user may be far larger than the library.
+        subfolders[:] = sorted(set(subfolders) - _SKIPPED_PARTS)
+        for file in sorted(files):
+            path = Path(folder, file)
+            module = _module_name(path.relative_to(library)) if path.suffix == ".py" else None
+            if module is not None:
+                yield from _source_documents(path, module)
 
 
 def _module_name(relative: Path) -> str | None:
@@ -166,14 +151,7 @@ def _compiled_documents(name: str) -> Iterator[Document]:
 def _builtin_documents() -> Iterator[Document]:
     modified = _library_modified()
     for name, value in sorted(vars(builtins).items()):
-        if name.startswith("_") or name in {
-            "copyright",
-            "credits",
-            "license",
-            "exit",
-            "quit",
-            "help",
-        }:
+        if name.startswith("_") or name in _FOR_THE_PROMPT:
             continue
         if not callable(value):
             continue
@@ -201,9 +179,7 @@ def _live_signature(value: object) -> str:
 
 
 def _is_compiled(value: object, module: ModuleType) -> bool:
-    if isinstance(value, types.BuiltinFunctionType):
-        return True
-    if not isinstance(value, type):
+    if not isinstance(value, types.BuiltinFunctionType | type):
         return False
     # Only what the module calls its own: `os` for example also holds classes of other modules.
     owners = {module.__name__, f"_{module.__name__}", "posix", "nt", "_thread"}

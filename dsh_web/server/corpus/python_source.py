@@ -75,6 +75,10 @@ def _constructor_signature(node: ast.ClassDef) -> str:
 
 
 def _exported_names(module: ast.Module) -> set[str] | None:
+    mentions = [n for n in ast.walk(module) if isinstance(n, ast.Name) and n.id == "__all__"]
+    if len(mentions) != 1:
+        # Absent, or extended step by step, as in `os`.
+        return None
     for node in module.body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
