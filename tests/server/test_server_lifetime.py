@@ -206,6 +206,8 @@ def test_the_fixture_gives_a_clean_server(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, python_docs_cache: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(python_docs_cache))
+    # Other plugins that happen to be installed only cost time here.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeconftest('pytest_plugins = ["dsh_web.server.pytest_plugin"]')
     pytester.makepyfile(
         """

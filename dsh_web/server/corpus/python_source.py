@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+_EXPORTS = re.compile(r"^\s*__all__\b", re.MULTILINE)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -34,7 +36,7 @@ def docstrings(source: str) -> Iterator[Docstring]:
     text = ast.get_docstring(module)
     if text:
         yield Docstring("", "", text)
-    exported = _exported_names(module)
+    exported = _exported_names(module, source)
     for node in module.body:
         if not isinstance(node, _Function | ast.ClassDef):
             continue
@@ -74,9 +76,8 @@ def _constructor_signature(node: ast.ClassDef) -> str:
     return ""
 
 
-def _exported_names(module: ast.Module) -> set[str] | None:
-    mentions = [n for n in ast.walk(module) if isinstance(n, ast.Name) and n.id == "__all__"]
-    if len(mentions) != 1:
+def _exported_names(module: ast.Module, source: str) -> set[str] | None:
+    if len(_EXPORTS.findall(source)) != 1:
         # Absent, or extended step by step, as in `os`.
         return None
     for node in module.body:
