@@ -1,0 +1,41 @@
+"""A loopback stand-in for Perplexity's HTTP API that really searches.
+
+It exists so that programs and tests can talk to something that behaves like the service, without a
+key and without the network. It is an independent witness: nothing here imports the rest of
+`dsh_web`, so a misreading of the wire format cannot hide on both sides of a connection.
+
+Start with `LoopbackServer`; `Fault` describes what can be made to go wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dsh_web.server.faults import Fault
+from dsh_web.server.request_log import RecordedRequest
+
+if TYPE_CHECKING:
+    from dsh_web.server.loopback import LoopbackServer
+
+__all__ = ["Fault", "LoopbackServer", "RecordedRequest"]
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that faults can be described (and this error read) without the server's extra
+    # installed.
+    if name != "LoopbackServer":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from dsh_web.server.loopback import LoopbackServer
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {
+            "starlette",
+            "uvicorn",
+            "h11",
+            "anyio",
+        }:
+            raise
+        raise ImportError(
+            f'the loopback server needs {error.name}; run: pip install "dsh-web[server]"'
+        ) from error
+    return LoopbackServer

@@ -1,0 +1,119 @@
+"""Puts the endpoints together: which address is answered by what."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from dsh_web.server.agent_endpoint import AGENT_PATHS, AgentEndpoint, models_endpoint
+from dsh_web.server.agent_run import Agent
+from dsh_web.server.api_errors import ApiError, InvalidBodyError
+from dsh_web.server.corpus import Document, Index
+from dsh_web.server.pages import Pages
+from dsh_web.server.replay import Recordings, ReplayEndpoint
+from dsh_web.server.search_endpoint import SearchEndpoint
+from dsh_web.server.settings import Settings
+from dsh_web.server.sonar_endpoint import (
+    ASYNC_SONAR_PATHS,
+    SONAR_PATHS,
+    SonarEndpoint,
+    retired_endpoint,
+)
+
+_PAGE_PATH = "/pages/"
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def build_app(settings: Settings, index: Index, recordings: Recordings | None) -> Starlette:
+    """Return the application without the gateway around it."""
+    routes = _replay_routes(recordings) if recordings is not None else _api_routes(settings, index)
+    routes.append(Route("/v1/models", _endpoint(models_endpoint), methods=["GET"]))
+    pages = Pages(index, settings, [f"{', '.join(_methods(r))} {r.path}" for r in routes])
+    routes += [
+        Route("/", pages.home, methods=["GET"]),
+        Route("/_health", pages.health, methods=["GET"]),
+        Route(f"{_PAGE_PATH}{{id:int}}", pages.document, methods=["GET"]),
+    ]
+    handlers = {
+        ApiError: _api_error,
+        InvalidBodyError: _invalid_body,
+        HTTPException: _http_exception,
+        Exception: _crash,
+    }
+    return Starlette(routes=routes, exception_handlers=handlers)
+
+
+def _api_routes(settings: Settings, index: Index) -> list[Route]:
+    def find_page(url: str) -> Document | None:
+        parts = urlsplit(url)
+        number = parts.path.removeprefix(_PAGE_PATH)
+        if parts.path.startswith(_PAGE_PATH) and number.isascii() and number.isdigit():
+            found = index.by_id(int(number[:15]))
+        else:
+            found = index.by_url(url)
+        return None if found is None else found.document
+
+    search = SearchEndpoint(index, settings.multi_query)
+    agent = AgentEndpoint(Agent(index, find_page, settings.marker_style, settings.annotations))
+    routes = [Route("/search", _endpoint(search), methods=["POST"])]
+    routes += [Route(path, _endpoint(agent), methods=["POST"]) for path in AGENT_PATHS]
+    any_method = ["GET", "POST"]
+    for path in SONAR_PATHS:
+        if settings.sonar == "legacy":
+            routes.append(Route(path, _endpoint(SonarEndpoint(index)), methods=["POST"]))
+        else:
+            routes.append(Route(path, retired_endpoint, methods=any_method))
+    for path in ASYNC_SONAR_PATHS:
+        routes.append(Route(path, retired_endpoint, methods=any_method))
+        routes.append(Route(f"{path}/{{id}}", retired_endpoint, methods=any_method))
+    return routes
+
+
+def _replay_routes(recordings: Recordings) -> list[Route]:
+    paths = {"search": ("/search",), "agent": AGENT_PATHS, "sonar": SONAR_PATHS}
+    return [
+        Route(path, _endpoint(ReplayEndpoint(recordings, api)), methods=["POST"])
+        for api, spellings in paths.items()
+        for path in spellings
+    ]
+
+
+def _endpoint(answer: Handler) -> Handler:
+    # Starlette takes an object with __call__ for an ASGI application; a function is a request
+    # handler.
+    async def endpoint(request: Request) -> Response:
+        return await answer(request)
+
+    return endpoint
+
+
+def _methods(route: Route) -> list[str]:
+    return sorted((route.methods or set()) - {"HEAD"})
+
+
+async def _api_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return error.answer()
+
+
+async def _invalid_body(request: Request, error: Exception) -> Response:
+    assert isinstance(error, InvalidBodyError)
+    return error.answer()
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    answer = ApiError(error.status_code).answer()
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _crash(request: Request, error: Exception) -> Response:
+    return ApiError(500).answer()
