@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["DEFAULT_FETCH_PROVIDER", "DEFAULT_SEARCH_PROVIDER", "read_env"]
+__all__ = ["DEFAULT_FETCH_PROVIDER", "DEFAULT_SEARCH_PROVIDER", "read_env", "shown_url"]
 
 DEFAULT_SEARCH_PROVIDER = "DSH_WEB_SEARCH_PROVIDER"
 """Names the search provider to use when the program does not."""
@@ -19,3 +19,10 @@ def read_env(*names: str) -> str | None:
         if value:
             return value
     return None
+
+
+def shown_url(url: object) -> str:
+    """Return a configured url without credentials, for messages and reprs."""
+    text = str(url)
+    scheme, mark, rest = text.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else text

@@ -144,6 +144,14 @@ class WebRuntime:
         searchers = self._searchers.describe(self._configured_searcher())
         return searchers + self._fetchers.describe(self._configured_fetcher())
 
+    def search_provider_id(self) -> str:
+        """Return the id of the provider that a search would use now.
+
+        Raises:
+            SelectionError: None can be chosen; see the selection table in the README.
+        """
+        return self._searchers.select(self._configured_searcher()).id
+
     # -- one search ----------------------------------------------------------------------------
 
     def search(

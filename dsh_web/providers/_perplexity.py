@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from .._secret import Secret
 from .._version import __version__
-from ..config import read_env
+from ..config import read_env, shown_url
 from ..errors import InvalidRequestError, ProviderError
 from ..flow import Flow, HttpRequest, HttpResponse, Resolve, TransportError
 from ..retry import RetryPolicy, is_retryable_status, retry_after, send_with_retries
@@ -106,7 +106,7 @@ class PerplexityProvider:
         if isinstance(key, Secret) and not key.is_usable:
             return "the API key holds a character that no HTTP header can carry"
         if not _is_base_url(self.base_url):
-            return f"the base url {_shown_url(self.base_url)!r} is not an http or https address"
+            return f"the base url {shown_url(self.base_url)!r} is not an http or https address"
         if not _is_int(self.max_retries) or self.max_retries < 0:
             return f"max_retries must be 0 or more, not {self.max_retries!r}"
         return self._settings_fault()
@@ -273,7 +273,7 @@ class PerplexityProvider:
                 )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} id={self.id!r} base_url={_shown_url(self.base_url)!r}>"
+        return f"<{type(self).__name__} id={self.id!r} base_url={shown_url(self.base_url)!r}>"
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__:
@@ -365,10 +365,3 @@ def _is_base_url(url: Any) -> bool:
         )
     except ValueError:
         return False
-
-
-def _shown_url(url: Any) -> str:
-    """Return the url without credentials, for messages and reprs."""
-    text = str(url)
-    scheme, mark, rest = text.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else text

@@ -1,0 +1,51 @@
+# Everything a person or CI needs: `make demo` to see it work, `make test` to check it.
+# Both set up .venv first; nothing has to be installed by hand but Python 3.11+ and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo serve test lint types imports unit fmt bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+
+setup: $(STAMP)  ## Make .venv and install the package with everything for development
+
+$(STAMP): pyproject.toml dsh_web/_version.py
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": set PYTHON=") if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## One question through everything, offline, without a key
+	@$(BIN)/python examples/demo.py
+
+serve: $(STAMP)  ## Run the loopback server in the foreground
+	$(BIN)/dsh-web serve
+
+test: lint types unit  ## Lint, types and every test
+
+lint: $(STAMP) imports  ## Style and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+imports: $(STAMP)
+	$(BIN)/lint-imports --no-logo
+
+types: $(STAMP)  ## mypy --strict
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest
+
+fmt: $(STAMP)  ## Format and fix what can be fixed by machine
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## Figures of the drivers beside raw httpx
+	$(BIN)/python benchmarks/driving.py
+
+clean:  ## Remove everything that was made
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,80 @@
+"""`dsh-web search QUERY`: one search, shown to a person or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from ..errors import WebError
+from ..runtime import WebRuntime
+from .show import show_result
+
+__all__ = ["SUMMARY", "add_arguments", "run"]
+
+SUMMARY = "Search the web and show the answer and its sources."
+
+_FILTER_HELP = {
+    "recency": "only from the last hour, day, week, month or year",
+    "published-after": "only published on or after this day (YYYY-MM-DD)",
+    "published-before": "only published on or before this day (YYYY-MM-DD)",
+    "updated-after": "only updated on or after this day (YYYY-MM-DD)",
+    "updated-before": "only updated on or before this day (YYYY-MM-DD)",
+    "country": "two-letter country code",
+    "context-size": "how much text is retrieved: low, medium or high",
+    "mode": "which corpus: web, academic, sec, people or finance",
+}
+_LIST_HELP = {
+    "include-domains": "only these sites, for example python.org; repeatable",
+    "exclude-domains": "none of these sites; repeatable",
+    "languages": "two-letter language code; repeatable",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a search."""
+    parser.add_argument("query", nargs="+", help="the query; several words need no quotes")
+    parser.add_argument("--provider", metavar="ID", help="provider to use, e.g. perplexity-search")
+    parser.add_argument("--max-results", type=int, default=8, metavar="N", help="(%(default)s)")
+    parser.add_argument("--timeout", type=float, default=120, metavar="S", help="(%(default)s)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--raw", action="store_true", help="with --json: the provider's body too")
+    filters = parser.add_argument_group("filters")
+    for name, text in _FILTER_HELP.items():
+        filters.add_argument(f"--{name}", help=text)
+    for name, text in _LIST_HELP.items():
+        filters.add_argument(f"--{name}", action="append", metavar="X", help=text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search, print, and return 0, or 1 after a failure."""
+    names = [name.replace("-", "_") for name in (*_FILTER_HELP, *_LIST_HELP)]
+    fields = {n: value for n in names if (value := getattr(options, n)) is not None}
+    try:
+        with WebRuntime.from_env(search_provider=options.provider) as runtime:
+            result = runtime.search(
+                " ".join(options.query),
+                max_results=options.max_results,
+                timeout=options.timeout,
+                include_raw=options.raw,
+                **fields,
+            )
+    except WebError as error:
+        return _fail(error, as_json=options.json)
+    if options.json:
+        _print_json(result.model_dump(mode="json", exclude=None if options.raw else {"raw"}))
+    else:
+        show_result(result)
+    return 0
+
+
+def _fail(error: WebError, *, as_json: bool) -> int:
+    if as_json:
+        _print_json({"error": error.to_dict()})
+    else:
+        print(f"{error.code}: {error}", file=sys.stderr)
+    return 1
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
