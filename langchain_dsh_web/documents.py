@@ -1,0 +1,26 @@
+"""A search result as LangChain documents; imports nothing heavier than the document class."""
+
+from __future__ import annotations
+
+from langchain_core.documents import Document
+
+from dsh_web import WebSearchResult
+from dsh_web.passages import Passage, passages
+
+__all__ = ["to_documents"]
+
+
+def to_documents(result: WebSearchResult, *, include_answer: bool = False) -> list[Document]:
+    """Return one document per source, in order; the answer, if asked for and given, comes first.
+
+    Metadata holds known values only, all of them text: `source`, `url`, `title`, `published_at`,
+    `updated_at`, `provider`, `chunk_id`; the answer has `kind: "answer"` and no `url`. The same
+    passage is an equal document in every call, so retrievers that merge lists can de-duplicate.
+    """
+    return [_document(passage) for passage in passages(result, include_answer=include_answer)]
+
+
+def _document(passage: Passage) -> Document:
+    # Always there, if need be as "": a document prompt that names it raises where it is missing.
+    metadata = {"title": ""} | passage.metadata
+    return Document(id=passage.id, page_content=passage.text, metadata=metadata)

@@ -1,0 +1,195 @@
+"""`WebSearchTool`: the tool `web_search` for agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, Self
+
+from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
+from langchain_core.tools import BaseTool, ToolException
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+from dsh_web import CancelToken, InvalidRequestError, WebError, WebRuntime, WebSearchResult
+from dsh_web.render import DEFAULT_MAX_CHARS, render_search
+from dsh_web.tool_args import read_queries, web_search_arguments, web_search_description
+
+from .errors import WebToolException, failure_text
+from .events import adispatch_search_event, dispatch_search_event
+from .rate_limits import await_turns, wait_for_turns
+from .settings import Count, SearchSettings
+
+__all__ = ["WebSearchTool"]
+
+
+class WebSearchTool(SearchSettings, BaseTool):
+    """Searches the web for an agent: text with sources for the model, data for the program.
+
+        agent = create_agent(model, tools=[WebSearchTool(max_results=8, recency="month")])
+
+    The model passes `queries`, nothing else; slips such as one text, JSON as text or another
+    usual name for the argument are understood. Everything else is set here, by the developer.
+
+    A call with a `ToolCall` returns a `ToolMessage`. Its `artifact` is a plain JSON-able dict,
+    safe in any checkpointer:
+
+        {"schema": 1, "kind": "web_search", "queries": [...], "result": {...},
+         "text_truncated": False}
+
+    `result` is the whole `dsh_web.WebSearchResult`; `WebSearchResult.model_validate` reads it back.
+    Usage, warnings and request ids also go to listeners, as the custom event `dsh_web.search`.
+
+    A failed search becomes a `ToolMessage` with `status="error"`, which the agent can answer to.
+    With `handle_tool_error=False` the tool raises `WebToolException` instead, which is what
+    `ToolRetryMiddleware(retry_on=langchain_dsh_web.is_retryable)` needs: a handled error is
+    invisible to middleware. Cancelling the task is `asyncio.CancelledError` either way.
+
+    Not LangChain-serializable (no `BaseTool` is); pickle and deep copy work, see `SearchSettings`.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    artifact_schema: ClassVar[int] = 1
+    """Version of the artifact's own keys; it changes when a reader would have to."""
+
+    name: str = "web_search"
+    description: str = ""
+    """What the model is told; by default `dsh_web.tool_args.web_search_description`."""
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    handle_tool_error: bool | str | Callable[[ToolException], Any] | None = True
+    """True: the model is told what the exception says, which is one line made for it."""
+
+    max_queries: Count = 4
+    """Most queries in one call; they run at the same time."""
+    max_results: Count = 8
+    """Most sources in one call, over all its queries."""
+    max_output_chars: Count | None = DEFAULT_MAX_CHARS
+    """Cap on the text, in code points; None: no cap. The artifact is never cut."""
+    include_raw: bool = False
+    """Keep the provider's body in the artifact, under `result.raw`."""
+    cancel: CancelToken | None = Field(default=None, exclude=True, repr=False)
+    """Stops the calls of this tool, from any thread; an agent then sees `WEB_ABORTED`."""
+
+    @model_validator(mode="after")
+    def _describe_the_arguments(self) -> Self:
+        if self.args_schema is None:
+            self.args_schema = web_search_arguments(self.max_queries)
+        if not self.description:
+            self.description = web_search_description(self.max_queries)
+        return self
+
+    @model_validator(mode="after")
+    def _runtime_takes_as_many_queries(self) -> Self:
+        if self.runtime is not None and self.max_queries > self.runtime.max_queries:
+            raise ValueError(
+                f"max_queries is {self.max_queries}, but the runtime takes only "
+                f"{self.runtime.max_queries}: build it with "
+                f"WebRuntime(max_queries={self.max_queries})"
+            )
+        return self
+
+    @property
+    def tool_call_schema(self) -> Any:
+        """The schema that a model is shown: `queries` is required, nothing else allowed.
+
+        LangChain's own way of deriving it keeps the fields but loses what the schema as a whole
+        says.
+        """
+        schema = self.args_schema
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            return _named_schema(schema, self.name, self.description)
+        return super().tool_call_schema
+
+    # `self` and `text` are positional only: a model may invent an argument with any name.
+
+    def _run(
+        self,
+        text: str | None = None,
+        /,
+        *,
+        run_manager: CallbackManagerForToolRun | None = None,
+        **arguments: Any,
+    ) -> tuple[str, dict[str, Any]]:
+        queries = self._queries(text, arguments)
+        try:
+            runtime = self._used_runtime()
+            wait_for_turns(self.rate_limiter, len(queries), self.cancel)
+            result = runtime.search_many(queries, **self._search_options())
+        except WebError as error:
+            raise WebToolException(failure_text(self.name, error), error) from error
+        if run_manager is not None:
+            dispatch_search_event(result, run_manager.get_child())
+        return self._output(queries, result)
+
+    async def _arun(
+        self,
+        text: str | None = None,
+        /,
+        *,
+        run_manager: AsyncCallbackManagerForToolRun | None = None,
+        **arguments: Any,
+    ) -> tuple[str, dict[str, Any]]:
+        queries = self._queries(text, arguments)
+        try:
+            runtime = self._used_runtime()
+            await await_turns(self.rate_limiter, len(queries), self.cancel)
+            result = await runtime.asearch_many(queries, **self._search_options())
+        except WebError as error:
+            raise WebToolException(failure_text(self.name, error), error) from error
+        if run_manager is not None:
+            await adispatch_search_event(result, run_manager.get_child())
+        return self._output(queries, result)
+
+    def _queries(self, text: str | None, arguments: dict[str, Any]) -> tuple[str, ...]:
+        try:
+            return read_queries(arguments if text is None else {"queries": text}, self.max_queries)
+        except InvalidRequestError as error:
+            # The model's own slip: the message alone says what to change.
+            raise WebToolException(error.message, error) from error
+
+    def _search_options(self) -> dict[str, Any]:
+        return {
+            **self._search_fields(),
+            **self._call_options(),
+            "max_results": self.max_results,
+            "include_raw": self.include_raw,
+            "cancel": self.cancel,
+        }
+
+    def _output(
+        self, queries: tuple[str, ...], result: WebSearchResult
+    ) -> tuple[str, dict[str, Any]]:
+        shown = render_search(result, self.max_output_chars)
+        excluded = set() if self.include_raw else {"raw"}
+        artifact = {
+            "schema": self.artifact_schema,
+            "kind": "web_search",
+            "queries": list(queries),
+            "result": result.model_dump(mode="json", exclude=excluded),
+            "text_truncated": shown.is_cut,
+        }
+        return shown.text, artifact
+
+    def _runtime_from_env(self) -> WebRuntime:
+        return WebRuntime.from_env(max_queries=self.max_queries)
+
+    def _shared_on_copy(self) -> tuple[object, ...]:
+        return (*super()._shared_on_copy(), self.cancel)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        state = super().__getstate__()
+        fields = state["__dict__"]
+        # A class made at run time cannot be pickled by name, and need not be: it is made again.
+        if fields["args_schema"] is web_search_arguments(self.max_queries):
+            state = {**state, "__dict__": {**fields, "args_schema": None}}
+        return state
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        if self.args_schema is None:
+            self.args_schema = web_search_arguments(self.max_queries)
+
+
+@lru_cache(maxsize=64)
+def _named_schema(schema: type[BaseModel], name: str, description: str) -> type[BaseModel]:
+    return create_model(name, __base__=schema, __doc__=description)
