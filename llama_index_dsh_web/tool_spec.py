@@ -1,0 +1,187 @@
+"""`WebToolSpec`: web search as a tool of LlamaIndex agents."""
+
+# No `from __future__ import annotations` here: LlamaIndex reads the annotations of tool functions
+# and does not resolve text.
+
+import dataclasses
+import re
+from importlib.metadata import version
+from typing import Any, ClassVar, Final, Unpack
+
+from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
+from llama_index.core.tools.tool_spec.base import SPEC_FUNCTION_TYPE, BaseToolSpec
+from llama_index.core.tools.types import DefaultToolFnSchema
+
+from dsh_web import InvalidRequestError, WebRuntime, WebSearchResult
+from dsh_web.render import DEFAULT_MAX_CHARS, render_search
+from dsh_web.tool_args import read_queries, web_search_arguments, web_search_description
+
+from .events import WebSearchEvent, dispatcher
+from .search_call import RuntimeHandle, SearchCall, SearchOptions
+
+__all__ = ["WebToolSpec"]
+
+TOOL_NAME: Final = "web_search"
+OUTPUT_SCHEMA: Final = 1
+"""Version of the dict in `ToolOutput.raw_output`."""
+
+
+class WebToolSpec(BaseToolSpec):
+    """Give an agent the tool `web_search`.
+
+    The model is given text: the answer, if there is one, and one line per source. Beside it, in
+    `ToolOutput.raw_output`, travels the structured result as a JSON-able dict: `schema` (1),
+    `kind` (`"web_search"`), `queries`, `result` (a dumped `dsh_web.WebSearchResult`) and
+    `text_truncated`. The tool exists whether or not a provider is available; a failure is a
+    `WebError` whose text an agent can show to its model.
+
+    Args:
+        runtime: Who searches. None: a runtime built from the environment at the first call.
+        max_queries: Most queries per call; a runtime that allows fewer lowers it.
+        max_results: Most sources per call, over all its queries; None: no bound.
+        max_output_chars: Cap on the text in code points; None: no cap.
+        **options: Time limit, cancel token and filters; see `SearchOptions`.
+
+    Raises:
+        InvalidRequestError: A bound or a filter is out of range or of the wrong type.
+    """
+
+    spec_functions: ClassVar[list[SPEC_FUNCTION_TYPE]] = [(TOOL_NAME, f"a{TOOL_NAME}")]  # type: ignore[misc]
+
+    def __init__(
+        self,
+        runtime: WebRuntime | None = None,
+        *,
+        max_queries: int = 4,
+        max_results: int | None = 8,
+        max_output_chars: int | None = DEFAULT_MAX_CHARS,
+        **options: Unpack[SearchOptions],
+    ) -> None:
+        if max_output_chars is not None and max_output_chars < 1:
+            raise InvalidRequestError(f"max_output_chars must be 1 or more, not {max_output_chars}")
+        if max_queries < 1:
+            raise InvalidRequestError(f"max_queries must be 1 or more, not {max_queries!r}")
+        # The schema must not promise more than the runtime takes.
+        allowed = max_queries if runtime is None else runtime.max_queries
+        self._max_queries = min(max_queries, allowed)
+        self._max_output_chars = max_output_chars
+        handle = RuntimeHandle(runtime, max_queries=max_queries)
+        self._call = SearchCall(handle, max_results, options)
+
+    def web_search(self, /, queries: Any = None, **arguments: Any) -> ToolOutput:
+        """Search the web; return exactly what the tool returns.
+
+        Args:
+            queries: One query or a list of them, also as JSON text.
+            **arguments: What a model passed under other names; `query`, `input` and
+                `search_query` stand in for `queries`.
+
+        Returns:
+            `content` (also `str()`) is the text for a model, `raw_output` the structured result.
+
+        Raises:
+            InvalidRequestError: There is no query, one too many, or one that is blank.
+            WebError: The search failed.
+        """
+        asked = {"queries": queries, **arguments}
+        meant = read_queries(asked, self._max_queries)
+        result = self._call.runtime.search_many(meant, **self._call.arguments)
+        return self._output(asked, meant, result)
+
+    async def aweb_search(self, /, queries: Any = None, **arguments: Any) -> ToolOutput:
+        """Search the web; see `web_search`."""
+        asked = {"queries": queries, **arguments}
+        meant = read_queries(asked, self._max_queries)
+        result = await self._call.runtime.asearch_many(meant, **self._call.arguments)
+        return self._output(asked, meant, result)
+
+    def to_tool_list(
+        self,
+        spec_functions: list[SPEC_FUNCTION_TYPE] | None = None,
+        func_to_metadata_mapping: dict[str, ToolMetadata] | None = None,
+    ) -> list[FunctionTool]:
+        """Return the tools.
+
+        Args:
+            spec_functions: Which functions become tools; default: all.
+            func_to_metadata_mapping: Other names or descriptions, by function name. Metadata
+                without a schema of its own keeps ours.
+        """
+        ours = self._metadata()
+        metadata = {name: ours for pair in self.spec_functions for name in pair}
+        for name, given in (func_to_metadata_mapping or {}).items():
+            is_default = name in metadata and given.fn_schema is DefaultToolFnSchema
+            schema = ours.fn_schema if is_default else given.fn_schema
+            metadata[name] = dataclasses.replace(given, fn_schema=schema)
+        return [self._structured(tool) for tool in super().to_tool_list(spec_functions, metadata)]
+
+    def _metadata(self) -> ToolMetadata:
+        return ToolMetadata(
+            name=TOOL_NAME,
+            description=web_search_description(self._max_queries),
+            fn_schema=web_search_arguments(self._max_queries),
+        )
+
+    def _structured(self, tool: FunctionTool) -> FunctionTool:
+        """Return a tool whose output is ours as it is; a subclass's further tools stay theirs."""
+        if tool.real_fn not in (self.web_search, self.aweb_search):
+            return tool
+        # Left to itself, FunctionTool would turn a ToolOutput into text and drop its structure.
+        return FunctionTool(
+            fn=self._run_tool,
+            async_fn=self._arun_tool,
+            metadata=tool.metadata,
+            callback=_unchanged,
+            async_callback=_aunchanged,
+        )
+
+    def _run_tool(self, /, *positional: Any, **arguments: Any) -> ToolOutput:
+        _refuse_repeatable(positional)
+        return self.web_search(*positional, **arguments)
+
+    async def _arun_tool(self, /, *positional: Any, **arguments: Any) -> ToolOutput:
+        _refuse_repeatable(positional)
+        return await self.aweb_search(*positional, **arguments)
+
+    def _output(
+        self, asked: dict[str, Any], queries: tuple[str, ...], result: WebSearchResult
+    ) -> ToolOutput:
+        dispatcher.event(WebSearchEvent.of(queries, result))
+        shown = render_search(result, self._max_output_chars)
+        return ToolOutput(
+            tool_name=TOOL_NAME,
+            content=shown.text,
+            raw_input={"args": [], "kwargs": asked},
+            raw_output={
+                "schema": OUTPUT_SCHEMA,
+                "kind": "web_search",
+                "queries": list(queries),
+                "result": result.model_dump(mode="json"),
+                "text_truncated": shown.is_cut,
+            },
+        )
+
+
+def _unchanged(output: ToolOutput) -> ToolOutput:
+    return output
+
+
+async def _aunchanged(output: ToolOutput) -> ToolOutput:
+    return output
+
+
+def _refuse_repeatable(positional: tuple[Any, ...]) -> None:
+    """Refuse a call by position where LlamaIndex would repeat it by name after any failure.
+
+    `call_tool` did so before 0.14.25, and a failed search may have cost money. Refused, the first
+    try costs nothing and the second one counts. Everyone else passes arguments by name anyway.
+    """
+    if positional and _CALL_TOOL_REPEATS:
+        raise TypeError('web_search takes its arguments by name: queries=["..."]')
+
+
+def _release(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+
+_CALL_TOOL_REPEATS: Final = _release(version("llama-index-core")) < (0, 14, 25)
