@@ -26,6 +26,7 @@ class AgentEndpoint:
         self._completed: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, request: Request) -> JsonAnswer:
+        """Run the request and answer with its response object."""
         body = await request.body()
         if len(body) > MAX_BODY:
             raise ApiError(413)

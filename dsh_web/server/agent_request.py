@@ -163,7 +163,7 @@ def _read_configuration(fields: Fields) -> tuple[Preset | None, str]:
             raise ApiError(
                 400,
                 f"Invalid model {candidate!r:.100}; GET /v1/models lists the models",
-                type="invalid_model",
+                kind="invalid_model",
                 param="models" if models else "model",
             )
     if wanted is not None:

@@ -156,7 +156,7 @@ def read_tool_choice(request: Fields, tools: Tools) -> ToolChoice:
                 raise ApiError(
                     400,
                     f"tool_choice names {name!r:.80}, which no tool declares",
-                    type="invalid_parameter",
+                    kind="invalid_parameter",
                     param="tool_choice",
                 )
             return ToolChoice("function", name, value)
@@ -165,7 +165,7 @@ def read_tool_choice(request: Fields, tools: Tools) -> ToolChoice:
     raise ApiError(
         400,
         'tool_choice must be "none", "auto", "required" or an object that names a tool',
-        type="invalid_parameter",
+        kind="invalid_parameter",
         param="tool_choice",
     )
 

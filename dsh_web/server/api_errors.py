@@ -33,6 +33,7 @@ class JsonAnswer(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
+        """Return the content as compact JSON."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
 
@@ -45,13 +46,13 @@ class ApiError(Exception):
         status: int,
         message: str | None = None,
         *,
-        type: str | None = None,
+        kind: str | None = None,
         param: str | None = None,
     ) -> None:
         default_type, default_message = default_error(status)
         self.status = status
         self.message = default_message if message is None else message
-        self.type = default_type if type is None else type
+        self.type = default_type if kind is None else kind
         self.param = param
         super().__init__(self.message)
 

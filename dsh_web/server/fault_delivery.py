@@ -37,6 +37,7 @@ class FaultySend:
         self._is_bodyless = False
 
     async def __call__(self, message: Message) -> None:
+        """Pass a message on, late, altered, in pieces or not at all."""
         if message["type"] == "http.response.start":
             await self._start(message)
         elif message["type"] == "http.response.body":

@@ -26,9 +26,9 @@ class Fields:
         self.path = tuple(path)
         self.problems: list[Problem] = [] if problems is None else problems
 
-    def note(self, name: str, message: str, type: str, *more: str | int) -> None:
+    def note(self, name: str, message: str, kind: str, *more: str | int) -> None:
         """Record that a field (or, with `more`, something inside it) is wrong."""
-        self.problems.append(Problem((*self.path, name, *more), message, type))
+        self.problems.append(Problem((*self.path, name, *more), message, kind))
 
     def has(self, name: str) -> bool:
         """True if the field is present and not null."""
@@ -171,7 +171,7 @@ class Fields:
             raise ApiError(
                 400,
                 f"{prefix}{inside} {first.message}",
-                type="invalid_parameter",
+                kind="invalid_parameter",
                 param=first.param,
             )
 

@@ -86,7 +86,7 @@ def read_filters(
             400,
             "search_recency_filter cannot be used together with search_after_date_filter or"
             " search_before_date_filter",
-            type="invalid_parameter",
+            kind="invalid_parameter",
             param="search_recency_filter",
         )
     since = None
@@ -108,7 +108,7 @@ def _split_domains(entries: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, 
             raise ApiError(
                 400,
                 f"search_domain_filter holds {entry!r}, which is not a domain",
-                type="invalid_search_domain_filter",
+                kind="invalid_search_domain_filter",
                 param="search_domain_filter",
             )
         target.append(name)
@@ -142,7 +142,7 @@ def _iso_date(name: str, text: str | None) -> str | None:
         raise ApiError(
             400,
             f"{name} is {text[:40]!r}; the format is MM/DD/YYYY",
-            type="invalid_date_format",
+            kind="invalid_date_format",
             param=name,
         ) from None
 

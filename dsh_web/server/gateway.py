@@ -36,6 +36,7 @@ class Gateway:
         self.rate_window = RateWindow()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
         if scope["type"] != "http":
             return
         connection: Connection = scope[SCOPE_KEY]
@@ -66,7 +67,7 @@ class Gateway:
         try:
             fault = self._faults.for_request(specs)
         except ValueError as error:
-            answer = ApiError(400, str(error), type="invalid_fault").answer()
+            answer = ApiError(400, str(error), kind="invalid_fault").answer()
             await answer(scope, receive, send)
             return
         await self._answer(scope, _replay(body, receive), send, fault, connection)

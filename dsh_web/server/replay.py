@@ -102,6 +102,7 @@ class ReplayEndpoint:
         self._api = api
 
     async def __call__(self, request: Request) -> Response:
+        """Answer with the recording that the request asks for."""
         question = _question(await request.body())
         return self._recordings.answer(self._api, request.headers.get(HEADER), question)
 

@@ -46,6 +46,7 @@ class SearchEndpoint:
         self._multi_query = multi_query
 
     async def __call__(self, request: Request) -> JsonAnswer:
+        """Search and answer with the pages found."""
         asked = read_search_request(await request.body())
         groups = [search(self._index, query, asked.options) for query in asked.queries]
         results: list[Any]

@@ -40,7 +40,7 @@ async def retired_endpoint(request: Request) -> JsonAnswer:
         403,
         "Chat completions are not available for this API key. Use the Agent API (POST /v1/agent)"
         " instead.",
-        type="chat_completions_not_available",
+        kind="chat_completions_not_available",
     )
 
 
@@ -51,6 +51,7 @@ class SonarEndpoint:
         self._index = index
 
     async def __call__(self, request: Request) -> JsonAnswer:
+        """Search and answer with a chat completion."""
         asked = read_sonar_request(await request.body())
         sources = search(self._index, asked.question, asked.options) if asked.wants_search else []
         cited = {number: source.document for number, source in enumerate(sources, 1)}

@@ -57,7 +57,7 @@ def read_sonar_request(body: bytes) -> SonarRequest:
         raise ApiError(
             400,
             f"Invalid model '{model[:100]}'. The models are {', '.join(MODELS)}.",
-            type="invalid_model",
+            kind="invalid_model",
         )
     _check_order([role for role, _ in messages])
     if is_streamed:
@@ -92,7 +92,7 @@ def _check_order(roles: list[str]) -> None:
     while turns and turns[0] == "system":
         turns.pop(0)
     if not turns or turns[-1] not in {"user", "tool"}:
-        raise ApiError(400, "Last message must have role `user` or `tool`.", type="invalid_message")
+        raise ApiError(400, "Last message must have role `user` or `tool`.", kind="invalid_message")
     askers = {"user", "tool"}
     for before, after in itertools.pairwise(turns):
         if (before in askers) == (after in askers):
@@ -100,5 +100,5 @@ def _check_order(roles: list[str]) -> None:
                 400,
                 "After the optional system message(s), user or tool message(s) should"
                 " alternate with assistant message(s).",
-                type="invalid_message",
+                kind="invalid_message",
             )

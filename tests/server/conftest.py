@@ -14,8 +14,6 @@ import pytest
 from dsh_web.server import LoopbackServer
 from dsh_web.server.corpus import open_corpus
 
-pytest_plugins = ["pytester"]
-
 PAGES = {
     "tides.md": """---
 url: https://energy.example/articles/tides
@@ -48,7 +46,10 @@ Offshore wind turbines stand on steel foundations in the sea. Wind farms need a 
 
 The lagoon wall is nine kilometres long. Tidal turbines are built into the lagoon wall.
 """,
-    "notes/coral.txt": "Coral notes\n\nA coral reef grows one centimetre each year in warm water.\n",
+    "notes/coral.txt": """Coral notes
+
+A coral reef grows one centimetre each year in warm water.
+""",
     "skipped.bin": "turbines turbines turbines",
 }
 
@@ -93,7 +94,8 @@ def connect() -> Iterator[Connect]:
     def open_client(server: LoopbackServer, **options: Any) -> httpx.Client:
         key = {"authorization": f"Bearer {server.api_key}"}
         settings: dict[str, Any] = {"base_url": server.url, "headers": key, "timeout": 5}
-        client = httpx.Client(trust_env=False, **(settings | options))
+        # Loading the system's certificates for each test would take longer than the tests do.
+        client = httpx.Client(trust_env=False, verify=False, **(settings | options))  # noqa: S501
         clients.append(client)
         return client
 

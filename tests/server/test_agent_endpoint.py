@@ -388,7 +388,9 @@ def test_unknown_models_are_refused(client: httpx.Client, model: str) -> None:
     ],
 )
 def test_search_tools_are_checked(client: httpx.Client, tool: dict[str, Any], message: str) -> None:
-    assert message in refused(client, preset="low", tools=[{"type": "web_search", **tool}])["message"]
+    assert (
+        message in refused(client, preset="low", tools=[{"type": "web_search", **tool}])["message"]
+    )
 
 
 def test_the_anthropic_rule_does_not_hold_with_a_preset(client: httpx.Client) -> None:

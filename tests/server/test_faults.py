@@ -69,7 +69,9 @@ def test_a_status_below_400_keeps_the_normal_body(client: httpx.Client) -> None:
     assert answer.json()["results"]
 
 
-def test_any_body_and_content_type_can_be_sent(server: LoopbackServer, client: httpx.Client) -> None:
+def test_any_body_and_content_type_can_be_sent(
+    server: LoopbackServer, client: httpx.Client
+) -> None:
     date = "Wed, 21 Oct 2026 07:28:00 GMT"
     page = Fault(status=401, body="<html>401</html>", headers={"Retry-After": date})  # type: ignore[arg-type]
     server.add_fault(page)

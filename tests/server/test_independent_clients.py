@@ -1,7 +1,7 @@
 """Other people's clients against the server, unchanged but for the base address.
 
-They were written for the live service, so what they accept says something about the server that our own
-client cannot.
+They were written for the live service, so what they accept says something about the server that
+our own client cannot.
 """
 
 from __future__ import annotations
@@ -70,9 +70,11 @@ def test_the_async_sdk_does_the_same(server: LoopbackServer) -> None:
 
 
 def test_the_sdk_maps_a_wrong_key(server: LoopbackServer) -> None:
-    with Perplexity(api_key="wrong", base_url=server.url) as client:
-        with pytest.raises(perplexity.AuthenticationError) as caught:
-            client.search.create(query=QUESTION)
+    with (
+        Perplexity(api_key="wrong", base_url=server.url) as client,
+        pytest.raises(perplexity.AuthenticationError) as caught,
+    ):
+        client.search.create(query=QUESTION)
 
     assert caught.value.status_code == 401
 
@@ -90,9 +92,11 @@ def test_the_sdk_maps_faults_asked_for_by_base_url(
     server: LoopbackServer, spec: str, error: type[Exception]
 ) -> None:
     base_url = f"{server.url}/_fault/{spec}"
-    with Perplexity(api_key=server.api_key, base_url=base_url, max_retries=0) as client:
-        with pytest.raises(error):
-            client.search.create(query=QUESTION)
+    with (
+        Perplexity(api_key=server.api_key, base_url=base_url, max_retries=0) as client,
+        pytest.raises(error),
+    ):
+        client.search.create(query=QUESTION)
 
 
 def test_the_sdk_maps_refusals(sdk: Perplexity) -> None:

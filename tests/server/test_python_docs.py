@@ -43,9 +43,7 @@ def index(python_docs_cache: Path) -> Iterator[Index]:
         ("encode a query string for a URL", "urllib.parse.urlencode — urllib.parse"),
     ],
 )
-def test_questions_find_the_function_that_does_it(
-    index: Index, question: str, title: str
-) -> None:
+def test_questions_find_the_function_that_does_it(index: Index, question: str, title: str) -> None:
     found = [entry.document.title for entry in index.ranked(search_terms(question))]
 
     assert title in found[:6]

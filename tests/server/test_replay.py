@@ -85,9 +85,7 @@ def test_every_api_has_its_own_bodies(
         ("sonar-pro/old", 200, "application/json"),
     ],
 )
-def test_a_header_picks_any_body(
-    client: httpx.Client, name: str, status: int, kind: str
-) -> None:
+def test_a_header_picks_any_body(client: httpx.Client, name: str, status: int, kind: str) -> None:
     answer = client.post("/search", json={"query": "x"}, headers={"x-loopback-replay": name})
 
     assert (answer.status_code, answer.headers["content-type"]) == (status, kind)

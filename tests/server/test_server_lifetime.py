@@ -123,7 +123,7 @@ def test_starting_twice_is_an_error(server: LoopbackServer) -> None:
 def test_a_taken_port_is_an_error(server: LoopbackServer, corpus: Path) -> None:
     port = int(server.url.rpartition(":")[2])
 
-    with pytest.raises(OSError, match="[Aa]ddress"):
+    with pytest.raises(OSError, match=r"[Aa]ddress"):
         LoopbackServer(corpus=corpus, port=port).start()
 
 
@@ -146,22 +146,21 @@ def test_wrong_settings_are_refused_at_once(
 def test_the_foreground_server_says_where_it_is(corpus: Path) -> None:
     command = [sys.executable, "-m", "dsh_web.server", "--port", "0", "--corpus", str(corpus)]
     options = ["--api-key", "k", "--fault", "status=418", "--sonar", "legacy"]
-    process = subprocess.Popen(
-        [*command, *options], stdout=subprocess.PIPE, text=True, env=os.environ
-    )
-    try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        url = next(word for word in first.split() if word.startswith("http"))
-        answer = httpx.post(f"{url}/search", json=QUERY, headers={"authorization": "Bearer k"})
-        assert answer.status_code == 418
-        usage = [process.stdout.readline() for _ in range(3)]
-        assert "PERPLEXITY_BASE_URL" in usage[0]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(5) == 0
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            url = next(word for word in first.split() if word.startswith("http"))
+            answer = httpx.post(f"{url}/search", json=QUERY, headers={"authorization": "Bearer k"})
+            usage = [process.stdout.readline() for _ in range(3)]
+            process.send_signal(signal.SIGINT)
+            status = process.wait(5)
+        finally:
+            process.kill()
+
+    assert answer.status_code == 418
+    assert "PERPLEXITY_BASE_URL" in usage[0]
+    assert status == 0
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org"])
@@ -202,22 +201,26 @@ def test_a_missing_extra_is_explained() -> None:
     assert 'pip install "dsh-web[server]"' in told.stdout
 
 
-def test_the_fixture_gives_a_clean_server(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, python_docs_cache: Path
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(python_docs_cache))
+def test_the_fixture_gives_a_clean_server(tmp_path: Path, python_docs_cache: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["dsh_web.server.pytest_plugin"]')
+    (tmp_path / "test_it.py").write_text(
+        "import httpx, pytest\n"
+        "@pytest.mark.parametrize('turn', [1, 2])\n"
+        "def test_clean(dsh_web_server, turn):\n"
+        "    assert dsh_web_server.requests == []\n"
+        "    assert httpx.get(dsh_web_server.url + '/_health').status_code == 200\n"
+    )
     # Other plugins that happen to be installed only cost time here.
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    pytester.makeconftest('pytest_plugins = ["dsh_web.server.pytest_plugin"]')
-    pytester.makepyfile(
-        """
-        import httpx, pytest
+    settings = {"XDG_CACHE_HOME": str(python_docs_cache), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
 
-        @pytest.mark.parametrize("round", [1, 2])
-        def test_clean(dsh_web_server, round):
-            assert dsh_web_server.requests == []
-            assert httpx.get(dsh_web_server.url + "/_health").status_code == 200
-        """
+    told = subprocess.run(
+        [*command, f"--rootdir={tmp_path}"],
+        env=os.environ | settings,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
+    assert "2 passed" in told.stdout, told.stdout + told.stderr

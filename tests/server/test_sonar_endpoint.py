@@ -41,9 +41,7 @@ def body(**change: Any) -> dict[str, Any]:
         ("GET", "/v1/async/sonar/abc"),
     ],
 )
-def test_retired_paths_point_at_the_agent_api(
-    client: httpx.Client, method: str, path: str
-) -> None:
+def test_retired_paths_point_at_the_agent_api(client: httpx.Client, method: str, path: str) -> None:
     answer = client.request(method, path, json=body() if method == "POST" else None)
 
     error = answer.json()["error"]

@@ -24,11 +24,12 @@ CREATE VIRTUAL TABLE search USING fts5(
 """
 _COLUMNS = "document.id, document.url, document.title, document.text, published, updated"
 # A word in a title tells more about a page than the same word somewhere in its text.
+# No text from outside is part of these queries: what is asked goes in as parameters.
 _RANKED = f"""
 SELECT {_COLUMNS}
 FROM search JOIN document ON document.id = search.rowid
 WHERE search MATCH ? ORDER BY bm25(search, 4.0, 1.0), document.id
-"""
+"""  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,10 @@ class Index:
         for row in self._database.execute(_RANKED, (match_expression(terms),)):
             yield _found(row)
 
-    def by_id(self, id: int) -> Found | None:
+    def by_id(self, number: int) -> Found | None:
         """Return the document with this number, or None."""
         # SQLite has no integers beyond 64 bits, and a URL may hold any.
-        return self._one("document.id = ?", id) if 0 < id < 2**63 else None
+        return self._one("document.id = ?", number) if 0 < number < 2**63 else None
 
     def by_url(self, url: str) -> Found | None:
         """Return the document at this address, or the first one on that page, or None."""
@@ -106,7 +107,7 @@ class Index:
         )
 
     def _one(self, condition: str, value: object) -> Found | None:
-        query = f"SELECT {_COLUMNS} FROM document WHERE {condition} ORDER BY id LIMIT 1"
+        query = f"SELECT {_COLUMNS} FROM document WHERE {condition} ORDER BY id LIMIT 1"  # noqa: S608
         row = self._database.execute(query, (value,)).fetchone()
         return None if row is None else _found(row)
 

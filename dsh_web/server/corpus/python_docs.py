@@ -174,7 +174,8 @@ def _live_docstrings(name: str, value: object, with_methods: bool = True) -> Ite
 def _live_signature(value: object) -> str:
     try:
         return str(inspect.signature(value))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (AttributeError, NameError, TypeError, ValueError):
+        # `inspect` evaluates the defaults of compiled functions and cannot resolve all of them.
         return ""
 
 
