@@ -90,7 +90,9 @@ def show_langchain(settings: dict[str, str]) -> None:
     for document in retriever.invoke(QUESTION):
         say(f"Document  page_content  {document.page_content}", lines=2)
         show_metadata(document.metadata)
-    heading("LangChain: WebSearchTool.invoke", "what an agent's model reads; the data goes beside it")
+    heading(
+        "LangChain: WebSearchTool.invoke", "what an agent's model reads; the data goes beside it"
+    )
     tool = WebSearchTool(runtime=runtime_with(PerplexityAgentProvider(**settings)), max_results=2)
     call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"queries": [QUESTION]}}
     message = tool.invoke(call)
@@ -121,7 +123,9 @@ def show_failure(settings: dict[str, str]) -> None:
         runtime_with(provider).search(QUESTION)
     except WebError as error:
         say(f"WebError  {error}")
-        say(f"          code {error.code}, HTTP {error.status_code}, retry after {error.retry_after} s")
+        say(
+            f"          code {error.code}, HTTP {error.status_code}, retry after {error.retry_after} s"
+        )
 
 
 def show_next_step(live: bool, has_key: bool) -> None:
