@@ -153,14 +153,14 @@ def closure(roots: list[str]) -> set[str]:
     pending = list(roots)
     while pending:
         name = pending.pop()
-        if name in found:
+        if name in found or not is_installed(name):
             continue
         found.add(name)
         for requirement in importlib.metadata.requires(name) or []:
             if "extra ==" in requirement:
                 continue
             pending.append(re.split(r"[ ;<>=!~\[(]", requirement, maxsplit=1)[0])
-    return {name for name in found if is_installed(name)}
+    return found
 
 
 def is_installed(name: str) -> bool:
