@@ -18,9 +18,13 @@ from typing import Any, TypeAlias, TypeVar
 from ._secret import Secret
 
 __all__ = [
+    "Emit",
     "Flow",
+    "HttpHead",
     "HttpRequest",
     "HttpResponse",
+    "OpenStream",
+    "ReadChunk",
     "Resolve",
     "Sleep",
     "Step",
@@ -105,6 +109,43 @@ class Sleep:
     """Share of `seconds` (0 to 1) by which the driver may shorten the wait at random."""
 
 
-Step: TypeAlias = HttpRequest | Resolve | Sleep
+@dataclass(frozen=True, slots=True)
+class OpenStream:
+    """Send `request` and receive the `HttpHead` of the response; its body stays unread.
+
+    A flow has at most one open response: opening another closes the one before, and so does the
+    end of the flow. Only a flow that is run as a stream can open one.
+    """
+
+    request: HttpRequest
+
+
+@dataclass(frozen=True, slots=True)
+class HttpHead:
+    """The head of a response: the outcome of an `OpenStream` step."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case; the last value of a repeated header."""
+    received_at: float = 0.0
+    """Unix time in seconds at which it arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadChunk:
+    """Receive the next decoded bytes of the open response; empty at its end.
+
+    A body that unfolds to more than the request's `max_bytes` is refused with `TransportError`.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Hand `event` to whoever consumes the stream."""
+
+    event: Any
+
+
+Step: TypeAlias = HttpRequest | Resolve | Sleep | OpenStream | ReadChunk | Emit
 Flow: TypeAlias = Generator[Step, Any, Result]
 """A generator that yields steps and returns a `Result`."""

@@ -9,10 +9,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import Any
 
-from .flow import Flow, HttpRequest, HttpResponse, Sleep, TransportError
+from .flow import (
+    Flow,
+    HttpHead,
+    HttpRequest,
+    HttpResponse,
+    OpenStream,
+    Sleep,
+    Step,
+    TransportError,
+)
 
-__all__ = ["RetryPolicy", "is_retryable_status", "retry_after", "send_with_retries"]
+__all__ = [
+    "RetryPolicy",
+    "is_retryable_status",
+    "open_with_retries",
+    "retry_after",
+    "send_with_retries",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +54,7 @@ def is_retryable_status(status: int) -> bool:
     return status in (408, 409, 429) or status >= 500
 
 
-def retry_after(response: HttpResponse) -> float | None:
+def retry_after(response: HttpResponse | HttpHead) -> float | None:
     """Return the seconds that a response asks to wait, or None if it does not (readably) ask.
 
     Reads `retry-after-ms` (milliseconds), then `retry-after` (seconds or an HTTP date, RFC 9110
@@ -83,12 +99,27 @@ def send_with_retries(request: HttpRequest, policy: RetryPolicy) -> Flow[HttpRes
     Raises:
         TransportError: The last attempt failed below HTTP.
     """
+    return (yield from _with_retries(request, policy))
+
+
+def open_with_retries(request: HttpRequest, policy: RetryPolicy) -> Flow[HttpHead]:
+    """Open `request` as a stream, try again where that is safe, and return the last head.
+
+    Nothing of a body has been delivered at that point; after it there is no retrying.
+
+    Raises:
+        TransportError: The last attempt failed below HTTP.
+    """
+    return (yield from _with_retries(OpenStream(request), policy))
+
+
+def _with_retries(step: Step, policy: RetryPolicy) -> Flow[Any]:
     attempt = 1
     while True:
         failure: TransportError | None = None
-        response: HttpResponse | None = None
+        response: HttpResponse | HttpHead | None = None
         try:
-            response = yield request
+            response = yield step
         except TransportError as error:
             if not error.is_connect_failure or attempt > policy.max_retries:
                 raise
@@ -106,7 +137,9 @@ def _own(policy: RetryPolicy, attempt: int) -> Sleep:
     return Sleep(policy.backoff(attempt), jitter=0.25)
 
 
-def _wait_before_retry(response: HttpResponse, policy: RetryPolicy, attempt: int) -> Sleep | None:
+def _wait_before_retry(
+    response: HttpResponse | HttpHead, policy: RetryPolicy, attempt: int
+) -> Sleep | None:
     if attempt > policy.max_retries or not is_retryable_status(response.status):
         return None
     # The vendor's own veto, which its SDK honours too.

@@ -45,12 +45,14 @@ __all__ = [
 ]
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """An immutable value that pickles and round-trips through JSON."""
+
     # Unknown fields are ignored, so that a result stored by a later version can still be read.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class _Request(_Frozen):
+class _Request(Frozen):
     """A frozen model whose faults are `InvalidRequestError`, never pydantic's own error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -192,7 +194,7 @@ def _letters(value: Any, what: str) -> str:
 SourceOrigin: TypeAlias = Literal["result", "page", "link"]
 
 
-class WebSearchSource(_Frozen):
+class WebSearchSource(Frozen):
     """One page that a search found. Absent means the provider did not say; nothing is invented."""
 
     url: str
@@ -232,7 +234,7 @@ class WebSearchSource(_Frozen):
         return self.label if is_bare else ""
 
 
-class WebImage(_Frozen):
+class WebImage(Frozen):
     """A picture that came with a search."""
 
     url: str
@@ -245,7 +247,7 @@ class WebImage(_Frozen):
     """Pixels."""
 
 
-class Usage(_Frozen):
+class Usage(Frozen):
     """What a call consumed, as far as the provider reports it; None is unknown, not zero."""
 
     input_tokens: int | None = None
@@ -264,7 +266,7 @@ class Usage(_Frozen):
         return cost if cost is not None and math.isfinite(cost) else None
 
 
-class WebSearchResult(_Frozen):
+class WebSearchResult(Frozen):
     """The normalized outcome of one search, the same whichever provider ran it."""
 
     content: str | None = None
@@ -306,21 +308,21 @@ class WebFetchRequest(_Request):
         return url
 
 
-class HtmlBody(_Frozen):
+class HtmlBody(Frozen):
     """An HTML page, as its decoded source text."""
 
     kind: Literal["html"] = "html"
     content: str
 
 
-class TextBody(_Frozen):
+class TextBody(Frozen):
     """Plain text, JSON, XML and their relatives."""
 
     kind: Literal["text"] = "text"
     content: str
 
 
-class PdfBody(_Frozen):
+class PdfBody(Frozen):
     """The text of a PDF."""
 
     kind: Literal["pdf"] = "pdf"
@@ -328,7 +330,7 @@ class PdfBody(_Frozen):
     page_count: int
 
 
-class WebFetchResult(_Frozen):
+class WebFetchResult(Frozen):
     """A fetched page. A 404 or 500 that was fetched is a result, not an error."""
 
     url: str
@@ -339,7 +341,7 @@ class WebFetchResult(_Frozen):
     """True if the body was cut to the provider's size limit."""
 
 
-class FilterSupport(_Frozen):
+class FilterSupport(Frozen):
     """How well a provider honours one filter."""
 
     level: Literal["exact", "approximate"]

@@ -18,10 +18,18 @@ from .._secret import Secret
 from .._version import __version__
 from ..config import read_env, shown_url
 from ..errors import InvalidRequestError, ProviderError
-from ..flow import Flow, HttpRequest, HttpResponse, Resolve, TransportError
+from ..flow import (
+    DEFAULT_MAX_BYTES,
+    Flow,
+    HttpHead,
+    HttpRequest,
+    HttpResponse,
+    Resolve,
+    TransportError,
+)
 from ..retry import RetryPolicy, is_retryable_status, retry_after, send_with_retries
 from ..seam import SupportedFilters, WebSearchRequest, WebSearchResult
-from ._perplexity_errors import error_message, message_of
+from ._perplexity_errors import error_message, message_of, status_of
 from ._shape import Reader, parse_json
 
 __all__ = ["ApiKey", "Body", "PerplexityProvider"]
@@ -37,6 +45,10 @@ HEADERS = {
     "content-type": "application/json",
     "user-agent": f"dsh-web/{__version__}",
 }
+
+STREAM_HEADERS = {**HEADERS, "accept": "text/event-stream"}
+STREAM_MAX_BYTES = 50_000_000
+"""Streams repeat themselves (a Sonar frame holds all sources), so their cap is a wider one."""
 
 MOST_DOMAINS = 20
 LONGEST_DOMAIN = 253
@@ -113,25 +125,12 @@ class PerplexityProvider:
 
     def search_flow(self, request: WebSearchRequest) -> Flow[WebSearchResult]:
         """Return the flow of one search."""
-        self._check_combinations(request)
-        content = {**self._request_body(request), **self.extra_body}
-        key = yield from self._resolve_key()
-        wire = HttpRequest(
-            method="POST",
-            url=self.base_url.rstrip("/") + self.path,
-            headers=HEADERS,
-            bearer=key,
-            body=json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"),
-        )
+        wire, key = yield from self._wire_request(request, {})
         try:
             response = yield from send_with_retries(wire, RetryPolicy(self.max_retries))
         except TransportError as error:
             raise self._request_failed(key.mask(str(error)), error) from error
-        body = self._read(response, key)
-        result = self._search_result(body, request)
-        if request.include_raw:
-            result = result.model_copy(update={"raw": body.data})
-        return result
+        return self._result(self._read(response, key), request)
 
     # -- what a subclass adds ------------------------------------------------------------------
 
@@ -150,6 +149,30 @@ class PerplexityProvider:
         return message
 
     # -- shared steps --------------------------------------------------------------------------
+
+    def _wire_request(
+        self, request: WebSearchRequest, more: Mapping[str, Any]
+    ) -> Flow[tuple[HttpRequest, Secret]]:
+        self._check_combinations(request)
+        content = {**self._request_body(request), **more, **self.extra_body}
+        key = yield from self._resolve_key()
+        wire = HttpRequest(
+            method="POST",
+            url=self.base_url.rstrip("/") + self.path,
+            headers=STREAM_HEADERS if more else HEADERS,
+            bearer=key,
+            body=json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"),
+            max_bytes=STREAM_MAX_BYTES if more else DEFAULT_MAX_BYTES,
+        )
+        return wire, key
+
+    def _result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
+        result = self._search_result(body, request)
+        return result.model_copy(update={"raw": body.data}) if request.include_raw else result
+
+    def _request_id(self, head: HttpHead | HttpResponse, key: Secret) -> str | None:
+        request_id = head.headers.get("x-request-id")
+        return key.mask(request_id) if request_id else None
 
     def _resolve_key(self) -> Flow[Secret]:
         key = self._key
@@ -170,8 +193,7 @@ class PerplexityProvider:
         return secret
 
     def _read(self, response: HttpResponse, key: Secret) -> Body:
-        request_id = response.headers.get("x-request-id")
-        request_id = key.mask(request_id) if request_id else None
+        request_id = self._request_id(response, key)
         status = response.status
         if 300 <= status < 400:
             raise self._request_failed(
@@ -240,7 +262,7 @@ class PerplexityProvider:
             raise ProviderError(
                 self._explain(message, kind),
                 provider=self.id,
-                status_code=body.status,
+                status_code=status_of(body.data.get("error")) or body.status,
                 request_id=body.request_id,
             )
         if reader.wrong:

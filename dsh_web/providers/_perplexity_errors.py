@@ -8,7 +8,7 @@ from typing import Any
 from ..flow import HttpResponse
 from ._shape import parse_json
 
-__all__ = ["error_message", "message_of"]
+__all__ = ["error_message", "message_of", "status_of"]
 
 
 def error_message(response: HttpResponse) -> tuple[str | None, str | None]:
@@ -40,3 +40,9 @@ def message_of(data: Mapping[str, Any]) -> tuple[str | None, str | None]:
         if isinstance(candidate, str) and candidate.strip():
             return candidate.strip(), kind
     return None, kind
+
+
+def status_of(error: Any) -> int | None:
+    """Return the HTTP status that an error object under HTTP 200 names as its code, if it does."""
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if type(code) is int and 400 <= code <= 599 else None

@@ -7,12 +7,15 @@ nothing is sent that it does not know.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from ..errors import ProviderError
-from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
-from ._perplexity import ApiKey, Body, PerplexityProvider, filter_fields, is_positive_int
+from ..seam import FilterSupport, SupportedFilters, WebSearchRequest, WebSearchResult
+from ._agent_output import WEB_ITEMS, add_sources, answer_text, image_records, usage_of
+from ._agent_stream import AgentAssembler
+from ._perplexity import ApiKey, Body, filter_fields, is_positive_int
+from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sources import SourceList, read_images
 
@@ -25,11 +28,9 @@ STEPS_WITHOUT_EFFORT = 3
 """A bare model gets one step by default, which a search would use up before the answer."""
 
 _TOOL_OF_MODE = {"people": "people_search", "finance": "finance_search"}
-_RESULT_LISTS = ("search_results", "people_search_results")
-_WEB_ITEMS = (*_RESULT_LISTS, "fetch_url_results", "finance_results", "image_search_results")
 
 
-class PerplexityAgentProvider(PerplexityProvider):
+class PerplexityAgentProvider(StreamingProvider):
     """The answer of a Perplexity agent that has searched the web.
 
     Args:
@@ -143,6 +144,9 @@ class PerplexityAgentProvider(PerplexityProvider):
                 tool[name] = getattr(request, name)
         return tool
 
+    def _assembler(self) -> AgentAssembler:
+        return AgentAssembler()
+
     def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
         reader = Reader()
         status = reader.text(body.data, "status") or "completed"
@@ -151,13 +155,13 @@ class PerplexityAgentProvider(PerplexityProvider):
         items = list(reader.records(body.data, "output"))
         sources = SourceList(reader, merge_repeats=True)
         for item in items:
-            _add_sources(reader, sources, item)
-        content = _answer(reader, items)
+            add_sources(reader, sources, item)
+        content = answer_text(reader, items)
         self.check_is_answer(body, reader, is_empty=content is None and not sources.found)
         warnings = sources.warnings()
         if status == "incomplete":
             warnings += (_incomplete_warning(reader, body.data),)
-        if not any(item.get("type") in _WEB_ITEMS for item in items):
+        if not any(item.get("type") in WEB_ITEMS for item in items):
             warnings += ("no web search was run: the answer comes from the model's memory",)
         return WebSearchResult(
             content=content,
@@ -166,8 +170,8 @@ class PerplexityAgentProvider(PerplexityProvider):
             model=reader.text(body.data, "model"),
             request_id=reader.text(body.data, "id") or body.request_id,
             finish_reason={"completed": "stop", "incomplete": "length"}.get(status, status),
-            usage=_usage(reader, body.data),
-            images=read_images(reader, _image_records(reader, items)),
+            usage=usage_of(reader, body.data),
+            images=read_images(reader, image_records(reader, items)),
             warnings=warnings,
         )
 
@@ -188,59 +192,8 @@ def _is_effort(effort: Any) -> bool:
     return name in EFFORTS and ("@" not in effort or bool(re.fullmatch(r"[\w.\-]+", pin)))
 
 
-def _add_sources(reader: Reader, sources: SourceList, item: dict[str, Any]) -> None:
-    if item.get("type") in _RESULT_LISTS:
-        for entry in reader.items(item, "results"):
-            number = entry.get("id") if isinstance(entry, dict) else None
-            # `type`, not isinstance: True is no number here.
-            sources.add_entry(entry, ids=(number,) if type(number) is int else ())
-    elif item.get("type") == "fetch_url_results":
-        for entry in reader.items(item, "contents"):
-            sources.add_entry(entry, origin="page")
-
-
-def _answer(reader: Reader, items: list[dict[str, Any]]) -> str | None:
-    parts = [
-        part["text"]
-        for item in items
-        if item.get("type") == "message"
-        for part in reader.records(item, "content")
-        if part.get("type") == "output_text" and reader.text(part, "text")
-    ]
-    return "".join(parts) or None
-
-
 def _incomplete_warning(reader: Reader, data: dict[str, Any]) -> str:
     reason = reader.text(reader.record(data, "incomplete_details"), "reason")
     if reason in (None, "max_output_tokens"):
         return "the answer was cut at the token limit"
     return f"the answer is incomplete: {reason}"
-
-
-def _usage(reader: Reader, data: dict[str, Any]) -> Usage | None:
-    usage = reader.record(data, "usage")
-    if not usage:
-        return None
-    calls = reader.record(usage, "tool_calls_details")
-    counts = [
-        reader.integer(calls[name], "invocation")
-        for name in ("search_web", "search_people", "finance_search")
-        if isinstance(calls.get(name), dict)
-    ]
-    known = [count for count in counts if count is not None]
-    return Usage(
-        input_tokens=reader.integer(usage, "input_tokens"),
-        output_tokens=reader.integer(usage, "output_tokens"),
-        total_tokens=reader.integer(usage, "total_tokens"),
-        reasoning_tokens=reader.integer(
-            reader.record(usage, "output_tokens_details"), "reasoning_tokens"
-        ),
-        searches=sum(known) if known else None,
-        cost_usd=reader.number(reader.record(usage, "cost"), "total_cost"),
-    )
-
-
-def _image_records(reader: Reader, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for item in items:
-        if item.get("type") == "image_search_results":
-            yield from reader.records(item, "results")

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
-from ._perplexity import ApiKey, Body, PerplexityProvider, filter_fields, is_positive_int
+from ..seam import FilterSupport, SupportedFilters, WebSearchRequest, WebSearchResult
+from ._perplexity import ApiKey, Body, filter_fields, is_positive_int
+from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
+from ._sonar_body import add_sources, content_of, usage_of
+from ._sonar_stream import SonarAssembler
 from ._sources import SourceList, read_images
 
 __all__ = ["PerplexitySonarProvider"]
@@ -21,7 +24,7 @@ RECENCIES = ("hour", "day", "week", "month", "year")
 RETIRED = "chat_completions_not_available"
 
 
-class PerplexitySonarProvider(PerplexityProvider):
+class PerplexitySonarProvider(StreamingProvider):
     """The answer of a Sonar model with its sources.
 
     Args:
@@ -108,13 +111,16 @@ class PerplexitySonarProvider(PerplexityProvider):
             "'perplexity' (answers) or 'perplexity-search' (sources only) instead"
         )
 
+    def _assembler(self) -> SonarAssembler:
+        return SonarAssembler()
+
     def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
         reader = Reader()
         choice = next(reader.records(body.data, "choices"), {})
         message = reader.record(choice, "message")
-        content = _content(reader, message)
+        content = content_of(reader, message)
         sources = SourceList(reader)
-        _add_sources(reader, sources, body.data, message)
+        add_sources(reader, sources, body.data, message)
         self.check_is_answer(body, reader, is_empty=content is None and not sources.found)
         finish_reason = reader.text(choice, "finish_reason")
         warnings = sources.warnings()
@@ -127,66 +133,8 @@ class PerplexitySonarProvider(PerplexityProvider):
             model=reader.text(body.data, "model"),
             request_id=reader.text(body.data, "id") or body.request_id,
             finish_reason=finish_reason,
-            usage=_usage(reader, body.data),
+            usage=usage_of(reader, body.data),
             related_questions=reader.texts(body.data, "related_questions"),
             images=read_images(reader, reader.records(body.data, "images")),
             warnings=warnings,
         )
-
-
-def _content(reader: Reader, message: dict[str, Any]) -> str | None:
-    """Return the answer; gateways may send it as a list of typed parts."""
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        parts += [part for part in content if isinstance(part, str)]
-        return "".join(part for part in parts if isinstance(part, str)) or None
-    return reader.text(message, "content") or None
-
-
-def _add_sources(
-    reader: Reader, sources: SourceList, data: dict[str, Any], message: dict[str, Any]
-) -> None:
-    """Add the richest list that the body has; `[n]` in the answer is `citations[n-1]`."""
-    citations = reader.items(data, "citations")
-    results = reader.items(data, "search_results")
-    if results:
-        numbers = _numbers(citations)
-        for position, entry in enumerate(results, start=1):
-            url = entry.get("url") if isinstance(entry, dict) else None
-            ids = numbers.get(url, ()) if citations and isinstance(url, str) else (position,)
-            sources.add_entry(entry, ids=ids)
-        return
-    for position, url in enumerate(citations, start=1):
-        sources.add_link(url, ids=(position,))
-    if not citations:
-        # OpenRouter keeps the sources of a Sonar answer only in OpenAI-style annotations.
-        for position, note in enumerate(reader.records(message, "annotations"), start=1):
-            nested = note.get("url_citation")
-            sources.add_entry(nested if isinstance(nested, dict) else note, ids=(position,))
-
-
-def _numbers(citations: list[Any]) -> dict[str, tuple[int, ...]]:
-    numbers: dict[str, tuple[int, ...]] = {}
-    for position, url in enumerate(citations, start=1):
-        if isinstance(url, str):
-            numbers[url] = (*numbers.get(url, ()), position)
-    return numbers
-
-
-def _usage(reader: Reader, data: dict[str, Any]) -> Usage | None:
-    usage = reader.record(data, "usage")
-    if not usage:
-        return None
-    cost = usage.get("cost")
-    total = reader.number(cost, "total_cost") if isinstance(cost, dict) else None
-    if isinstance(cost, (int, float)):  # a gateway's own accounting
-        total = reader.number(usage, "cost")
-    return Usage(
-        input_tokens=reader.integer(usage, "prompt_tokens"),
-        output_tokens=reader.integer(usage, "completion_tokens"),
-        total_tokens=reader.integer(usage, "total_tokens"),
-        reasoning_tokens=reader.integer(usage, "reasoning_tokens"),
-        searches=reader.integer(usage, "num_search_queries"),
-        cost_usd=total,
-    )

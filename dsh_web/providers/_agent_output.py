@@ -1,0 +1,76 @@
+"""What the items of an Agent run's `output` hold: answer, sources, pictures, usage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..seam import Usage
+from ._shape import Reader
+from ._sources import SourceList
+
+__all__ = ["WEB_ITEMS", "add_sources", "answer_text", "image_records", "usage_of"]
+
+_RESULT_LISTS = ("search_results", "people_search_results")
+WEB_ITEMS: Final = (
+    *_RESULT_LISTS,
+    "fetch_url_results",
+    "finance_results",
+    "image_search_results",
+)
+"""The item types that show that the run has reached the web."""
+
+
+def add_sources(reader: Reader, sources: SourceList, item: dict[str, Any]) -> None:
+    """Add the sources of one item; other items have none."""
+    if item.get("type") in _RESULT_LISTS:
+        for entry in reader.items(item, "results"):
+            number = entry.get("id") if isinstance(entry, dict) else None
+            # `type`, not isinstance: True is no number here.
+            sources.add_entry(entry, ids=(number,) if type(number) is int else ())
+    elif item.get("type") == "fetch_url_results":
+        for entry in reader.items(item, "contents"):
+            sources.add_entry(entry, origin="page")
+
+
+def answer_text(reader: Reader, items: list[dict[str, Any]]) -> str | None:
+    """Return all text parts of all messages, joined; None when there is none."""
+    parts = [
+        part["text"]
+        for item in items
+        if item.get("type") == "message"
+        for part in reader.records(item, "content")
+        if part.get("type") == "output_text" and reader.text(part, "text")
+    ]
+    return "".join(parts) or None
+
+
+def usage_of(reader: Reader, data: dict[str, Any]) -> Usage | None:
+    """Return the usage of a response object."""
+    usage = reader.record(data, "usage")
+    if not usage:
+        return None
+    calls = reader.record(usage, "tool_calls_details")
+    counts = [
+        reader.integer(calls[name], "invocation")
+        for name in ("search_web", "search_people", "finance_search")
+        if isinstance(calls.get(name), dict)
+    ]
+    known = [count for count in counts if count is not None]
+    return Usage(
+        input_tokens=reader.integer(usage, "input_tokens"),
+        output_tokens=reader.integer(usage, "output_tokens"),
+        total_tokens=reader.integer(usage, "total_tokens"),
+        reasoning_tokens=reader.integer(
+            reader.record(usage, "output_tokens_details"), "reasoning_tokens"
+        ),
+        searches=sum(known) if known else None,
+        cost_usd=reader.number(reader.record(usage, "cost"), "total_cost"),
+    )
+
+
+def image_records(reader: Reader, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the entries of all image searches."""
+    for item in items:
+        if item.get("type") == "image_search_results":
+            yield from reader.records(item, "results")

@@ -1,0 +1,175 @@
+"""Streaming for the two Perplexity APIs that write answers: opening, reading frames, ending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from .._secret import Secret
+from ..errors import ProviderError
+from ..events import StreamEvent
+from ..flow import Emit, Flow, HttpHead, HttpResponse, ReadChunk, TransportError
+from ..retry import RetryPolicy, is_retryable_status, open_with_retries
+from ..seam import WebSearchRequest, WebSearchResult
+from ..sse import ServerSentEvent, SseReader
+from ._perplexity import Body, PerplexityProvider
+from ._perplexity_errors import message_of, status_of
+from ._shape import parse_json
+
+__all__ = ["Assembler", "StreamFailure", "StreamingProvider"]
+
+
+class StreamFailure(Exception):
+    """A frame that says the run has failed.
+
+    Args:
+        frame: The frame, or the error object in it.
+    """
+
+    def __init__(self, frame: Mapping[str, Any]) -> None:
+        super().__init__("the stream reported an error")
+        self.frame = frame
+
+
+class Assembler(Protocol):
+    """Puts the frames of one stream together to the body of the unstreamed answer."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether a frame has ended the answer."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can follow, so that reading on is pointless."""
+        ...
+
+    def take(self, frame: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Yield what a frame brings.
+
+        Raises:
+            StreamFailure: The frame reports an error.
+        """
+        ...
+
+    def take_done_marker(self) -> None:
+        """Note a `[DONE]`."""
+        ...
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Yield what only the end of a complete stream makes sure of."""
+        ...
+
+    def body(self) -> dict[str, Any]:
+        """Return the body that the same answer would have had unstreamed."""
+        ...
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what a caller should know about how the stream went."""
+        ...
+
+
+class StreamingProvider(PerplexityProvider):
+    """A provider whose API can stream; a subclass says how frames become a body."""
+
+    def stream_flow(self, request: WebSearchRequest) -> Flow[WebSearchResult]:
+        """Return the flow of one streamed search: it emits events and returns the final result."""
+        wire, key = yield from self._wire_request(request, {"stream": True})
+        try:
+            head = yield from open_with_retries(wire, RetryPolicy(self.max_retries))
+            if not 200 <= head.status < 300 or not _is_event_stream(head):
+                # An error, a redirect, or a gateway that answers in one piece.
+                body = self._read((yield from _whole(head)), key)
+                result = self._result(body, request)
+            else:
+                result = yield from self._read_stream(head, key, request)
+        except TransportError as error:
+            raise self._request_failed(key.mask(str(error)), error) from error
+        return result
+
+    def _assembler(self) -> Assembler:
+        raise NotImplementedError
+
+    def _read_stream(
+        self, head: HttpHead, key: Secret, request: WebSearchRequest
+    ) -> Flow[WebSearchResult]:
+        request_id = self._request_id(head, key)
+        assembler = self._assembler()
+        reader = SseReader()
+        is_open = True
+        while is_open and not assembler.is_over:
+            chunk = yield ReadChunk()
+            is_open = bool(chunk)
+            try:
+                for sent in reader.feed(chunk) if chunk else reader.finish():
+                    for event in _take(assembler, sent, key):
+                        yield Emit(event)
+            except StreamFailure as failure:
+                raise self._failed_stream(failure, head, request_id) from None
+            except ValueError as error:
+                raise self.unprocessable(
+                    f"a stream frame cannot be read: {key.mask(str(error))}",
+                    head.status,
+                    request_id,
+                ) from error
+        if not assembler.is_complete:
+            raise ProviderError(
+                "Perplexity ended the stream before the answer was complete",
+                provider=self.id,
+                status_code=head.status,
+                request_id=request_id,
+                retryable=True,
+            )
+        for event in assembler.end():
+            yield Emit(event)
+        result = self._result(Body(assembler.body(), request_id, head.status), request)
+        return result.model_copy(update={"warnings": result.warnings + assembler.warnings()})
+
+    def _failed_stream(
+        self, failure: StreamFailure, head: HttpHead, request_id: str | None
+    ) -> ProviderError:
+        message, kind = message_of({"error": failure.frame})
+        status = status_of(failure.frame) or head.status
+        return ProviderError(
+            self._explain(message or "Perplexity reported an error in the stream", kind),
+            provider=self.id,
+            status_code=status,
+            request_id=request_id,
+            retryable=is_retryable_status(status),
+        )
+
+
+def _take(assembler: Assembler, sent: ServerSentEvent, key: Secret) -> Iterator[StreamEvent]:
+    text = sent.data.strip()
+    if not text:
+        return
+    if text == "[DONE]":
+        assembler.take_done_marker()
+        return
+    encoded = text.encode("utf-8", "replace")
+    frame = parse_json(encoded)
+    if key.may_occur_in(encoded):
+        frame = key.mask_value(frame)
+    if not isinstance(frame, dict):
+        raise ValueError("it is not a JSON object")
+    if sent.event == "error":
+        raise StreamFailure(_error_of(frame))
+    yield from assembler.take(frame)
+
+
+def _error_of(frame: dict[str, Any]) -> dict[str, Any]:
+    error = frame.get("error")
+    return error if isinstance(error, dict) else frame
+
+
+def _whole(head: HttpHead) -> Flow[HttpResponse]:
+    chunks = []
+    while chunk := (yield ReadChunk()):
+        chunks.append(chunk)
+    return HttpResponse(head.status, head.headers, b"".join(chunks), head.received_at)
+
+
+def _is_event_stream(head: HttpHead) -> bool:
+    # Anything that does not say it is something else is read as what was asked for.
+    kind = head.headers.get("content-type", "text/event-stream").partition(";")[0].strip().lower()
+    return kind not in ("application/json", "text/html")
