@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -34,7 +34,10 @@ class FakeProvider:
 
     id = "fake"
     label = "Fake"
-    supported_filters: dict[str, FilterSupport] = {"recency": EXACT, "include_domains": EXACT}
+    supported_filters: ClassVar[dict[str, FilterSupport]] = {
+        "recency": EXACT,
+        "include_domains": EXACT,
+    }
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -155,7 +158,7 @@ class _SearchHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *args: Any) -> None:
         """Keep the test output clean."""
 
 

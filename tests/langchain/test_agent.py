@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import ToolRetryMiddleware
+from langchain.agents.middleware import ToolErrorMiddleware, ToolRetryMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dsh_web import ProviderError, WebSearchResult
-from langchain_dsh_web import WebSearchTool, is_retryable
+from langchain_dsh_web import WebSearchTool, WebToolException, is_retryable
 
 
 class ScriptedModel(GenericFakeChatModel):
@@ -88,11 +88,17 @@ async def test_retry_middleware_repeats_what_may_succeed(invoke, runtime_of, ret
         made.append(request)
         raise ProviderError("no", retryable=retryable)
 
+    def tell_the_model(error, request):
+        return str(error) if isinstance(error, WebToolException) else None
+
     tool = WebSearchTool(runtime=runtime_of(answer), handle_tool_error=False)
-    middleware = ToolRetryMiddleware(
-        max_retries=2, retry_on=is_retryable, initial_delay=0.0, jitter=False
+    retries = ToolRetryMiddleware(
+        max_retries=2, retry_on=is_retryable, on_failure="error", initial_delay=0.0, jitter=False
     )
 
-    await invoke(agent(tool, turn("a"), middleware=[middleware]), ASK)
+    state = await invoke(
+        agent(tool, turn("a"), middleware=[ToolErrorMiddleware(tell_the_model), retries]), ASK
+    )
 
-    assert attempts == len(made)
+    assert len(made) == attempts
+    assert tool_messages(state)[0].content.startswith("web_search failed (WEB_PROVIDER_ERROR): no")

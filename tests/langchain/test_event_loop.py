@@ -29,8 +29,7 @@ def search(request, runtime):
 
 async def test_the_loop_keeps_running_during_a_search(search, server):
     task = asyncio.ensure_future(search("wait"))
-    while not server.hanging.is_set():
-        await asyncio.sleep(TICK)
+    assert await asyncio.to_thread(server.hanging.wait, 10)
 
     for _ in range(5):
         await asyncio.sleep(TICK)
@@ -42,8 +41,7 @@ async def test_the_loop_keeps_running_during_a_search(search, server):
 
 async def test_cancelling_the_task_closes_the_connection(search, server):
     task = asyncio.ensure_future(search("hang"))
-    while not server.hanging.is_set():
-        await asyncio.sleep(TICK)
+    assert await asyncio.to_thread(server.hanging.wait, 10)
 
     task.cancel()
 

@@ -1,4 +1,4 @@
-"""Whatever form a model gives its arguments, the tool searches for what it meant or says why not."""
+"""Whatever form arguments come in, the tool searches for what was meant or says why not."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_a_blank_text_is_at_fault(invoke, runtime, text):
 async def test_arguments_at_fault_can_be_raised(invoke, runtime):
     tool = WebSearchTool(runtime=runtime, handle_tool_error=False, max_queries=1)
 
-    with pytest.raises(WebToolException, match="^queries must contain at most 1 query$") as caught:
+    with pytest.raises(WebToolException, match=r"^queries must contain at most 1 query$") as caught:
         await invoke(tool, {"queries": ["a", "b"]})
 
     assert caught.value.error.code == "WEB_INVALID_REQUEST"
