@@ -149,6 +149,11 @@ async def test_a_blank_query_is_refused_before_any_search(invoke, runtime, provi
     assert provider.requests == []
 
 
+async def test_a_query_that_is_no_text_is_refused(invoke, runtime):
+    with pytest.raises(InvalidRequestError, match="query: Input should be a valid string"):
+        await invoke(WebSearchRetriever(runtime=runtime), {"question": "tides"})
+
+
 @respx.mock
 async def test_metadata_holds_what_is_known_and_nothing_else(invoke, runtime_of):
     respx.post(SEARCH_URL).mock(return_value=Response(200, json=TWO_RESULTS))
