@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,17 +12,24 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsI
 from langchain_tests.unit_tests import ToolsUnitTests
 
 from dsh_web import PerplexitySearchProvider, WebRuntime
+from dsh_web.server import LoopbackServer
 from langchain_dsh_web import WebSearchRetriever, WebSearchTool
+
+
+@pytest.fixture(scope="module")
+def loopback() -> Iterator[LoopbackServer]:
+    with LoopbackServer() as running:
+        yield running
 
 
 class _Served:
     """Gives the suites' properties a runtime that talks to the server of the running test."""
 
     @pytest.fixture(autouse=True)
-    def _serve(self, server: Any) -> None:
+    def _serve(self, loopback: LoopbackServer) -> None:
         self.runtime = WebRuntime()
         self.runtime.register_search_provider(
-            PerplexitySearchProvider(api_key=server.api_key, base_url=server.url)
+            PerplexitySearchProvider(api_key=loopback.api_key, base_url=loopback.url)
         )
 
 
