@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, WithJsonSchema, create_model
 
 from .merge import check_queries
 
-__all__ = ["read_queries", "web_search_arguments"]
+__all__ = ["read_queries", "web_search_arguments", "web_search_description"]
 
 ALIASES: Final = ("query", "queries", "input", "search_query")
 """Names under which models pass the query, whatever the schema says."""

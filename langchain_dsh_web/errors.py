@@ -49,9 +49,11 @@ def _advice(error: WebError) -> str:
 def is_retryable(error: BaseException) -> bool:
     """Return whether the same call may succeed later without any change.
 
-    For `ToolRetryMiddleware(retry_on=is_retryable)` around a tool with `handle_tool_error=False`;
-    without it that middleware also repeats calls with a wrong key. The core has then already
-    retried what a short wait can cure.
+    For `ToolRetryMiddleware(retry_on=is_retryable, on_failure="error")` around a tool with
+    `handle_tool_error=False`; left to itself that middleware also repeats calls with a wrong key.
+    The core has by then retried what a short wait can cure. What is not retried ends the agent's
+    run, the model's own slips included, unless an outer `ToolErrorMiddleware` returns the text of
+    every `WebToolException` to the model.
     """
     if isinstance(error, WebToolException):
         return error.error.retryable

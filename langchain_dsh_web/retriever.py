@@ -88,10 +88,11 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
         await adispatch_search_event(result, run_manager.get_child())
         return to_documents(result, include_answer=self.include_answer)
 
-    def _request(self, query: str, k: int | None) -> WebSearchRequest:
+    def _request(self, query: Any, k: int | None) -> WebSearchRequest:
         """Return the request of one call; nothing has been sent or waited for if it is at fault."""
         return WebSearchRequest(
-            query=query.strip(),
+            # A chain may pass on something else than text; the core says so.
+            query=query.strip() if isinstance(query, str) else query,
             max_results=_checked_bound(self.k if k is None else k),
             **self._search_fields(),
         )

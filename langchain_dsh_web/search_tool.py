@@ -40,9 +40,9 @@ class WebSearchTool(SearchSettings, BaseTool):
     Usage, warnings and request ids also go to listeners, as the custom event `dsh_web.search`.
 
     A failed search becomes a `ToolMessage` with `status="error"`, which the agent can answer to.
-    With `handle_tool_error=False` the tool raises `WebToolException` instead, which is what
-    `ToolRetryMiddleware(retry_on=langchain_dsh_web.is_retryable)` needs: a handled error is
-    invisible to middleware. Cancelling the task is `asyncio.CancelledError` either way.
+    With `handle_tool_error=False` the tool raises `WebToolException` instead, for middleware that
+    retries or routes: a handled error is invisible to it. See `is_retryable`. Cancelling the task
+    is `asyncio.CancelledError` either way.
 
     Not LangChain-serializable (no `BaseTool` is); pickle and deep copy work, see `SearchSettings`.
     """
