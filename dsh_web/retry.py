@@ -99,7 +99,8 @@ def send_with_retries(request: HttpRequest, policy: RetryPolicy) -> Flow[HttpRes
     Raises:
         TransportError: The last attempt failed below HTTP.
     """
-    return (yield from _with_retries(request, policy))
+    response: HttpResponse = yield from _with_retries(request, policy)
+    return response
 
 
 def open_with_retries(request: HttpRequest, policy: RetryPolicy) -> Flow[HttpHead]:
@@ -110,7 +111,8 @@ def open_with_retries(request: HttpRequest, policy: RetryPolicy) -> Flow[HttpHea
     Raises:
         TransportError: The last attempt failed below HTTP.
     """
-    return (yield from _with_retries(OpenStream(request), policy))
+    head: HttpHead = yield from _with_retries(OpenStream(request), policy)
+    return head
 
 
 def _with_retries(step: Step, policy: RetryPolicy) -> Flow[Any]:

@@ -89,7 +89,10 @@ class SseReader:
 
     def _take_line(self, line: str) -> ServerSentEvent | None:
         if not line:
-            return self._take() if self._data else self._forget()
+            if self._data:
+                return self._take()
+            self._forget()
+            return None
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "data":

@@ -6,22 +6,29 @@ import asyncio
 import inspect
 import random
 import ssl
-import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpcore
-
-from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step, TransportError
-from .async_net import AsyncLink
-from .decode import BodyCollector
-from .failures import forget_frames, transport_error
-from .foreign import exchange, exchange_async
+from ..flow import (
+    Emit,
+    Flow,
+    HttpRequest,
+    HttpResponse,
+    OpenStream,
+    ReadChunk,
+    Resolve,
+    Sleep,
+    Step,
+    TransportError,
+)
+from .async_exchange import AsyncConnection, AsyncPooledExchange
+from .exchange import AsyncExchange
+from .failures import transport_error
+from .foreign import ForeignAsyncExchange, ThreadedExchange
 from .offload import call_in_thread_async
 from .pool import Pool
-from .route import Route, route_to, shared_ssl_context, wire_request
+from .route import Route, route_to, shared_ssl_context
 from .scope import AsyncScope
-from .sync_driver import KEEPALIVE
 
 if TYPE_CHECKING:
     import httpx
@@ -29,27 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["AsyncDriver"]
 
 Result = TypeVar("Result")
-
-
-class _Connection:
-    """One pooled connection; idle, it belongs to no event loop."""
-
-    __slots__ = ("http", "link")
-
-    def __init__(self, route: Route, ssl_context: ssl.SSLContext | None) -> None:
-        self.link = AsyncLink()
-        self.http = httpcore.AsyncHTTPConnection(
-            route.core_origin,
-            ssl_context=ssl_context,
-            keepalive_expiry=KEEPALIVE,
-            network_backend=self.link,
-        )
-
-    def is_reusable(self) -> bool:
-        return self.http.is_idle() and not self.http.has_expired()
-
-    def abort(self) -> None:
-        self.link.abort()
 
 
 class AsyncDriver:
@@ -65,29 +51,52 @@ class AsyncDriver:
         self._client = client
         self._sync_client = sync_client
         self._ssl_context = ssl_context
-        self._pool: Pool[_Connection] = Pool()
+        self._pool: Pool[AsyncConnection] = Pool()
 
     async def run(self, flow: Flow[Result], scope: AsyncScope) -> Result:
-        """Perform every step of `flow` and return its result.
+        """Perform every step of `flow` and return its result; what it emits is dropped.
 
         The limits of the call interrupt it from outside, as a cancelled task is; the flow is
         closed then.
         """
+        performer = _Performer(self, scope)
         try:
-            step = next(flow)
-            while True:
-                try:
-                    outcome = await self._perform(step, scope)
-                except Exception as error:
-                    # The flow decides what a failed step means.
-                    step = flow.throw(error)
-                else:
-                    step = flow.send(outcome)
+            async with scope.guard():
+                step = next(flow)
+                while True:
+                    step = await performer.advance(flow, step)
         except StopIteration as stop:
+            await performer.close()
             result: Result = stop.value
             return result
         finally:
             flow.close()
+            performer.abort()
+
+    async def stream(
+        self, flow: Flow[Result], scope: AsyncScope, done: Callable[[Result], None]
+    ) -> AsyncGenerator[Any, None]:
+        """Perform the steps of `flow`, yield what it emits, and hand its result to `done`.
+
+        Closing the generator closes the connection. The limits of the call interrupt it only
+        while it works, never while its consumer does.
+        """
+        performer = _Performer(self, scope)
+        try:
+            step = next(flow)
+            while True:
+                if isinstance(step, Emit):
+                    yield step.event
+                    step = flow.send(None)
+                else:
+                    async with scope.guard():
+                        step = await performer.advance(flow, step)
+        except StopIteration as stop:
+            await performer.close()
+            done(stop.value)
+        finally:
+            flow.close()
+            performer.abort()
 
     def close(self) -> None:
         """Close idle connections; the driver stays usable. Needs no event loop."""
@@ -97,12 +106,82 @@ class AsyncDriver:
         """Return how many idle connections are kept."""
         return self._pool.idle_count()
 
-    async def _perform(self, step: Step, scope: AsyncScope) -> Any:
+    async def open(self, request: HttpRequest, scope: AsyncScope) -> AsyncExchange:
+        """Send `request` and return the response with its body unread.
+
+        Raises:
+            TransportError: The exchange failed below HTTP.
+        """
+        try:
+            route = route_to(request.url)
+            timeout = scope.remaining()
+            if self._client is not None:
+                return await ForeignAsyncExchange(self._client).open(request, timeout)
+            if self._sync_client is not None:
+                return await ThreadedExchange.open(self._sync_client, request, timeout)
+            if route.proxy is not None:
+                client = self._proxy_client(route.proxy)
+                return await ForeignAsyncExchange(client, owns_client=True).open(request, timeout)
+            connection = self._pool.take(route.origin) or self._connect(route)
+            return await AsyncPooledExchange(request, route, self._pool, connection).open()
+        except TransportError:
+            raise
+        except Exception as error:
+            raise transport_error(error, request)  # noqa: B904 - it carries its cause
+
+    def _proxy_client(self, proxy: str) -> httpx.AsyncClient:
+        import httpx
+
+        # One client per call: an httpx client must not outlive the event loop it was used on.
+        verify = self._ssl_context or shared_ssl_context()
+        return httpx.AsyncClient(proxy=proxy, verify=verify, trust_env=False)
+
+    def _connect(self, route: Route) -> AsyncConnection:
+        is_tls = route.origin[0] == "https"
+        context = (self._ssl_context or shared_ssl_context()) if is_tls else None
+        return AsyncConnection(route, context)
+
+
+class _Performer:
+    """The steps of one flow, and the one response that it may hold open."""
+
+    def __init__(self, driver: AsyncDriver, scope: AsyncScope) -> None:
+        self._driver = driver
+        self._scope = scope
+        self._opened: tuple[HttpRequest, AsyncExchange] | None = None
+
+    async def advance(self, flow: Flow[Any], step: Step) -> Step:
+        """Perform `step` and return the flow's next one."""
+        if isinstance(step, Emit):
+            return flow.send(None)
+        try:
+            outcome = await self._perform(step)
+        except Exception as error:
+            # The flow decides what a failed step means.
+            return flow.throw(error)
+        return flow.send(outcome)
+
+    async def _perform(self, step: Step) -> Any:
         if isinstance(step, HttpRequest):
-            return await self._exchange(step, scope)
+            exchange = await self._driver.open(step, self._scope)
+            try:
+                response = await _whole(step, exchange)
+                await exchange.close()
+            finally:
+                exchange.abort()
+            return response
+        if isinstance(step, ReadChunk):
+            if self._opened is None:
+                raise TypeError("a flow read from a stream that it has not opened")
+            return await _read(*self._opened)
+        if isinstance(step, OpenStream):
+            await self.close()
+            exchange = await self._driver.open(step.request, self._scope)
+            self._opened = (step.request, exchange)
+            return exchange.head
         if isinstance(step, Sleep):
             seconds = step.seconds * (1 - step.jitter * random.random())
-            if not scope.has_time_for(seconds):
+            if not self._scope.has_time_for(seconds):
                 return False
             await asyncio.sleep(seconds)
             return True
@@ -110,63 +189,33 @@ class AsyncDriver:
             return await _call(step)
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
-    async def _exchange(self, request: HttpRequest, scope: AsyncScope) -> HttpResponse:
-        try:
-            route = route_to(request.url)
-            if self._client is not None:
-                return await exchange_async(self._client, request, scope.remaining())
-            if self._sync_client is not None:
-                client, timeout = self._sync_client, scope.remaining()
-                return await call_in_thread_async(
-                    lambda: exchange(client, request, timeout), name="dsh-web-http"
-                )
-            if route.proxy is not None:
-                return await self._exchange_proxied(request, route.proxy, scope)
-            return await self._exchange_pooled(request, route)
-        except TransportError:
-            raise
-        except Exception as error:
-            raise transport_error(error, request)  # noqa: B904 - it carries its cause
+    async def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened[1].close()
 
-    async def _exchange_proxied(
-        self, request: HttpRequest, proxy: str, scope: AsyncScope
-    ) -> HttpResponse:
-        import httpx
-
-        # One client per call: an httpx client must not outlive the event loop it was used on.
-        verify = self._ssl_context or shared_ssl_context()
-        async with httpx.AsyncClient(proxy=proxy, verify=verify, trust_env=False) as client:
-            return await exchange_async(client, request, scope.remaining())
-
-    async def _exchange_pooled(self, request: HttpRequest, route: Route) -> HttpResponse:
-        pool = self._pool
-        generation = pool.generation
-        connection = pool.take(route.origin) or self._connect(route)
-        try:
-            response = await connection.http.handle_async_request(wire_request(request, route))
-            result = await _receive(response, request.max_bytes)
-        except BaseException as error:
-            connection.abort()
-            forget_frames(error)
-            raise
-        pool.give(route.origin, connection, generation)
-        return result
-
-    def _connect(self, route: Route) -> _Connection:
-        is_tls = route.origin[0] == "https"
-        return _Connection(route, (self._ssl_context or shared_ssl_context()) if is_tls else None)
+    def abort(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened[1].abort()
 
 
-async def _receive(response: httpcore.Response, max_bytes: int) -> HttpResponse:
-    received_at = time.time()
-    headers = {
-        name.lower().decode("ascii"): value.decode("latin-1") for name, value in response.headers
-    }
-    body = BodyCollector(headers, max_bytes)
-    async for chunk in response.aiter_stream():
-        body.feed(chunk)
-    await response.aclose()
-    return HttpResponse(response.status, headers, body.finish(), received_at)
+async def _whole(request: HttpRequest, exchange: AsyncExchange) -> HttpResponse:
+    chunks = []
+    while chunk := await _read(request, exchange):
+        chunks.append(chunk)
+    body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    head = exchange.head
+    return HttpResponse(head.status, head.headers, body, head.received_at)
+
+
+async def _read(request: HttpRequest, exchange: AsyncExchange) -> bytes:
+    try:
+        return await exchange.read()
+    except TransportError:
+        raise
+    except Exception as error:
+        raise transport_error(error, request)  # noqa: B904 - it carries its cause
 
 
 async def _call(step: Resolve) -> Any:

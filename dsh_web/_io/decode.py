@@ -1,4 +1,4 @@
-"""Collecting a response body under a cap on its decoded size."""
+"""Decoding a response body under a cap on its decoded size."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping
 
 from ..flow import TransportError
 
-__all__ = ["ACCEPT_ENCODING", "BodyCollector"]
+__all__ = ["ACCEPT_ENCODING", "BodyDecoder"]
 
 ACCEPT_ENCODING = "gzip, deflate"
-"""What `BodyCollector` can undo within its cap."""
+"""What `BodyDecoder` can undo within its cap."""
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
-class BodyCollector:
-    """Decodes and gathers a body piece by piece; never holds more than the cap.
+class BodyDecoder:
+    """Decodes a body piece by piece; never unfolds more than the cap over all pieces.
 
     Args:
         headers: The response's headers, names in lower case.
@@ -28,7 +28,6 @@ class BodyCollector:
 
     def __init__(self, headers: Mapping[str, str], max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._chunks: list[bytes] = []
         self._size = 0
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
@@ -40,22 +39,23 @@ class BodyCollector:
         if not self._is_encoded and declared.isdecimal() and int(declared[:20]) > max_bytes:
             raise self._too_large()
 
-    def feed(self, chunk: bytes) -> None:
-        """Add the next piece, as it came from the wire."""
+    def decode(self, chunk: bytes) -> bytes:
+        """Return what `chunk`, as it came from the wire, adds to the body; may be empty."""
         if not self._is_encoded:
-            self._keep(chunk)
-            return
+            return self._counted(chunk)
+        pieces = []
         while chunk:
-            chunk = self._inflate_some(chunk)
+            piece, chunk = self._inflate_some(chunk)
+            pieces.append(self._counted(piece))
+        return b"".join(pieces)
 
-    def finish(self) -> bytes:
-        """Return the whole decoded body."""
+    def finish(self) -> None:
+        """Check that the body is complete as far as its encoding can tell."""
         if self._inflate is not None and not self._inflate.eof:
             raise TransportError("the compressed response body ended early")
-        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
-    def _inflate_some(self, chunk: bytes) -> bytes:
-        """Decode up to the cap; return what of `chunk` is left to decode."""
+    def _inflate_some(self, chunk: bytes) -> tuple[bytes, bytes]:
+        """Decode up to the cap; return the piece and what of `chunk` is left to decode."""
         if self._inflate is None or self._inflate.eof:
             # A gzip body may be several members one after the other (RFC 1952, 2.2).
             self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
@@ -68,19 +68,16 @@ class BodyCollector:
             # Some servers send deflate without the zlib frame that RFC 9110 asks for.
             self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
             self._may_be_raw = False
-            return chunk
-        self._keep(piece)
+            return b"", chunk
         if self._inflate.eof:
-            return self._inflate.unused_data.lstrip(b"\0")
-        return self._inflate.unconsumed_tail
+            return piece, self._inflate.unused_data.lstrip(b"\0")
+        return piece, self._inflate.unconsumed_tail
 
-    def _keep(self, piece: bytes) -> None:
+    def _counted(self, piece: bytes) -> bytes:
         self._size += len(piece)
         if self._size > self._max_bytes:
-            self._chunks.clear()
             raise self._too_large()
-        if piece:
-            self._chunks.append(piece)
+        return piece
 
     def _too_large(self) -> TransportError:
         return TransportError(f"the response body is larger than {self._max_bytes} bytes")

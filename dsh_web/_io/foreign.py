@@ -6,48 +6,150 @@ no redirect is followed, the body is capped, and the call's own deadline holds.
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
-from ..flow import HttpRequest, HttpResponse
-from .decode import ACCEPT_ENCODING, BodyCollector
+from ..flow import HttpHead, HttpRequest
+from .decode import ACCEPT_ENCODING, BodyDecoder
+from .exchange import head_of
+from .offload import call_in_thread, call_in_thread_async
+from .scope import SyncScope
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["exchange", "exchange_async"]
+__all__ = ["ForeignAsyncExchange", "ForeignExchange", "ThreadedExchange"]
+
+Result = TypeVar("Result")
+
+_THREAD = "dsh-web-http"
 
 
-def exchange(client: httpx.Client, request: HttpRequest, timeout: float | None) -> HttpResponse:
-    """Send `request` through `client` and return the whole response. Blocks."""
-    wire = _build(client, request, timeout)
-    response = client.send(wire, stream=True, follow_redirects=False)
-    try:
-        received_at = time.time()
-        headers = _headers(response)
-        body = BodyCollector(headers, request.max_bytes)
-        for chunk in response.iter_raw():
-            body.feed(chunk)
-        return HttpResponse(response.status_code, headers, body.finish(), received_at)
-    finally:
-        response.close()
+class _Blocking:
+    """One response of an `httpx.Client`; every method blocks."""
+
+    def __init__(self, client: httpx.Client, request: HttpRequest, timeout: float | None) -> None:
+        wire = _build(client, request, timeout)
+        self._response = client.send(wire, stream=True, follow_redirects=False)
+        try:
+            self.head = _head(self._response)
+            self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._chunks: Iterator[bytes] = self._response.iter_raw()
+        except BaseException:
+            self._response.close()
+            raise
+
+    def read(self) -> bytes:
+        for chunk in self._chunks:
+            piece = self._decoder.decode(chunk)
+            if piece:
+                return piece
+        self._decoder.finish()
+        return b""
+
+    def close(self) -> None:
+        self._response.close()
 
 
-async def exchange_async(
-    client: httpx.AsyncClient, request: HttpRequest, timeout: float | None
-) -> HttpResponse:
-    """Send `request` through `client` and return the whole response."""
-    wire = _build(client, request, timeout)
-    response = await client.send(wire, stream=True, follow_redirects=False)
-    try:
-        received_at = time.time()
-        headers = _headers(response)
-        body = BodyCollector(headers, request.max_bytes)
-        async for chunk in response.aiter_raw():
-            body.feed(chunk)
-        return HttpResponse(response.status_code, headers, body.finish(), received_at)
-    finally:
-        await response.aclose()
+class ForeignExchange:
+    """A response of somebody else's client, for a blocking call.
+
+    A blocked read of that client cannot be interrupted, only left behind; so each one runs in a
+    thread that the call's limits can walk away from.
+    """
+
+    def __init__(self, client: httpx.Client, request: HttpRequest, scope: SyncScope) -> None:
+        self._scope = scope
+        timeout = scope.remaining()
+        self._inner = self._run(lambda: _Blocking(client, request, timeout))
+        self.head = self._inner.head
+
+    def read(self) -> bytes:
+        """Return the next decoded bytes; empty at the end of the body."""
+        return self._run(self._inner.read)
+
+    def close(self) -> None:
+        """Release the connection to its client."""
+        self._inner.close()
+
+    def _run(self, function: Callable[[], Result]) -> Result:
+        return call_in_thread(self._scope, function, name=_THREAD)
+
+
+class ThreadedExchange:
+    """A response of a caller's blocking client, for an async call."""
+
+    def __init__(self, inner: _Blocking) -> None:
+        self._inner = inner
+        self.head = inner.head
+
+    @classmethod
+    async def open(
+        cls, client: httpx.Client, request: HttpRequest, timeout: float | None
+    ) -> ThreadedExchange:
+        """Send the request and wait for the head."""
+        return cls(
+            await call_in_thread_async(lambda: _Blocking(client, request, timeout), name=_THREAD)
+        )
+
+    async def read(self) -> bytes:
+        """Return the next decoded bytes; empty at the end of the body."""
+        return await call_in_thread_async(self._inner.read, name=_THREAD)
+
+    async def close(self) -> None:
+        """Release the connection to its client."""
+        self._inner.close()
+
+    def abort(self) -> None:
+        """Release the connection to its client."""
+        self._inner.close()
+
+
+class ForeignAsyncExchange:
+    """A response of an `httpx.AsyncClient`; made by `open`.
+
+    Args:
+        owns_client: Close the client with the response.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, *, owns_client: bool = False) -> None:
+        self._client = client
+        self._owns_client = owns_client
+        self._response: httpx.Response | None = None
+        self.head: HttpHead
+
+    async def open(self, request: HttpRequest, timeout: float | None) -> ForeignAsyncExchange:
+        """Send the request and wait for the head."""
+        try:
+            wire = _build(self._client, request, timeout)
+            response = await self._client.send(wire, stream=True, follow_redirects=False)
+            self._response = response
+            self.head = _head(response)
+            self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._chunks: AsyncIterator[bytes] = response.aiter_raw()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def read(self) -> bytes:
+        """Return the next decoded bytes; empty at the end of the body."""
+        async for chunk in self._chunks:
+            piece = self._decoder.decode(chunk)
+            if piece:
+                return piece
+        self._decoder.finish()
+        return b""
+
+    async def close(self) -> None:
+        """Release the connection to its client, and the client if it was made for this."""
+        if self._response is not None:
+            await self._response.aclose()
+        if self._owns_client:
+            await self._client.aclose()
+
+    def abort(self) -> None:
+        """Do nothing: only its own client can close the connection, and needs the loop for it."""
 
 
 def _build(
@@ -71,5 +173,5 @@ def _build(
     )
 
 
-def _headers(response: httpx.Response) -> dict[str, str]:
-    return {name.lower(): value for name, value in response.headers.items()}
+def _head(response: httpx.Response) -> HttpHead:
+    return head_of(response.status_code, response.headers.raw)

@@ -6,20 +6,29 @@ import asyncio
 import inspect
 import random
 import ssl
-import time
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpcore
-
-from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step, TransportError
-from .decode import BodyCollector
-from .failures import forget_frames, transport_error
-from .foreign import exchange
+from ..flow import (
+    Emit,
+    Flow,
+    HttpRequest,
+    HttpResponse,
+    OpenStream,
+    ReadChunk,
+    Resolve,
+    Sleep,
+    Step,
+    TransportError,
+)
+from .exchange import SyncExchange
+from .failures import transport_error
+from .foreign import ForeignExchange
 from .offload import call_in_thread
 from .pool import Pool
-from .route import Route, route_to, shared_ssl_context, wire_request
+from .route import Route, route_to, shared_ssl_context
 from .scope import CallCancelled, DeadlinePassed, SyncScope
-from .sync_net import SyncLink
+from .sync_exchange import SyncConnection, SyncPooledExchange
 
 if TYPE_CHECKING:
     import httpx
@@ -27,30 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["SyncDriver"]
 
 Result = TypeVar("Result")
-
-KEEPALIVE = 55.0
-"""Seconds that an idle connection is kept; common load balancers hang up after 60."""
-
-
-class _Connection:
-    """One pooled connection: httpcore's HTTP/1.1 over a socket of ours."""
-
-    __slots__ = ("http", "link")
-
-    def __init__(self, route: Route, ssl_context: ssl.SSLContext | None) -> None:
-        self.link = SyncLink()
-        self.http = httpcore.HTTPConnection(
-            route.core_origin,
-            ssl_context=ssl_context,
-            keepalive_expiry=KEEPALIVE,
-            network_backend=self.link,
-        )
-
-    def is_reusable(self) -> bool:
-        return self.http.is_idle() and not self.http.has_expired()
-
-    def abort(self) -> None:
-        self.link.abort()
 
 
 class SyncDriver:
@@ -61,22 +46,42 @@ class SyncDriver:
     ) -> None:
         self._client = client
         self._ssl_context = ssl_context
-        self._pool: Pool[_Connection] = Pool()
+        self._pool: Pool[SyncConnection] = Pool()
         self._proxy_clients: dict[str, httpx.Client] = {}
 
     def run(self, flow: Flow[Result], scope: SyncScope) -> Result:
-        """Perform every step of `flow` and return its result.
+        """Perform every step of `flow` and return its result; what it emits is dropped.
 
         Raises:
             CallCancelled, DeadlinePassed: A limit of the call came first; the flow is closed.
         """
+        events = self.stream(flow, scope)
+        try:
+            while True:
+                next(events)
+        except StopIteration as stop:
+            result: Result = stop.value
+            return result
+
+    def stream(self, flow: Flow[Result], scope: SyncScope) -> Generator[Any, None, Result]:
+        """Perform the steps of `flow`, yield what it emits, and return its result.
+
+        Closing the generator closes the connection.
+
+        Raises:
+            CallCancelled, DeadlinePassed: A limit of the call came first; the flow is closed.
+        """
+        performer = _Performer(self, scope)
         try:
             step = next(flow)
             while True:
+                if isinstance(step, Emit):
+                    yield step.event
+                    step = flow.send(None)
+                    continue
                 try:
-                    outcome = self._perform(step, scope)
+                    outcome = performer.perform(step)
                 except (CallCancelled, DeadlinePassed):
-                    flow.close()
                     raise
                 except Exception as error:
                     # The flow decides what a failed step means.
@@ -86,6 +91,9 @@ class SyncDriver:
         except StopIteration as stop:
             result: Result = stop.value
             return result
+        finally:
+            flow.close()
+            performer.close()
 
     def close(self) -> None:
         """Close idle connections; the driver stays usable."""
@@ -97,31 +105,19 @@ class SyncDriver:
         """Return how many idle connections are kept."""
         return self._pool.idle_count()
 
-    def _perform(self, step: Step, scope: SyncScope) -> Any:
-        scope.check()
-        if isinstance(step, HttpRequest):
-            return self._exchange(step, scope)
-        if isinstance(step, Sleep):
-            seconds = step.seconds * (1 - step.jitter * random.random())
-            if not scope.has_time_for(seconds):
-                return False
-            scope.sleep(seconds)
-            return True
-        if isinstance(step, Resolve):
-            return call_in_thread(scope, lambda: _call(step), name="dsh-web-resolve")
-        raise TypeError(f"a flow yielded {step!r}, which is not a step")
+    def open(self, request: HttpRequest, scope: SyncScope) -> SyncExchange:
+        """Send `request` and return the response with its body unread.
 
-    def _exchange(self, request: HttpRequest, scope: SyncScope) -> HttpResponse:
+        Raises:
+            TransportError: The exchange failed below HTTP.
+        """
         try:
             route = route_to(request.url)
             client = self._client_for(route)
-            if client is None:
-                return self._exchange_pooled(request, route, scope)
-            # A blocked read of somebody else's client cannot be interrupted, only left behind.
-            timeout = scope.remaining()
-            return call_in_thread(
-                scope, lambda: exchange(client, request, timeout), name="dsh-web-http"
-            )
+            if client is not None:
+                return ForeignExchange(client, request, scope)
+            connection = self._pool.take(route.origin) or self._connect(route)
+            return SyncPooledExchange(request, route, scope, self._pool, connection)
         except (CallCancelled, DeadlinePassed, TransportError):
             raise
         except Exception as error:
@@ -139,40 +135,69 @@ class SyncDriver:
             client = self._proxy_clients.setdefault(route.proxy, client)
         return client
 
-    def _exchange_pooled(
-        self, request: HttpRequest, route: Route, scope: SyncScope
-    ) -> HttpResponse:
-        pool = self._pool
-        generation = pool.generation
-        connection = pool.take(route.origin) or self._connect(route)
-        connection.link.scope = scope
-        try:
-            response = connection.http.handle_request(wire_request(request, route))
-            result = _receive(response, request.max_bytes)
-        except BaseException as error:
-            connection.abort()
-            forget_frames(error)
-            raise
-        finally:
-            connection.link.scope = None
-        pool.give(route.origin, connection, generation)
-        return result
-
-    def _connect(self, route: Route) -> _Connection:
+    def _connect(self, route: Route) -> SyncConnection:
         is_tls = route.origin[0] == "https"
-        return _Connection(route, (self._ssl_context or shared_ssl_context()) if is_tls else None)
+        context = (self._ssl_context or shared_ssl_context()) if is_tls else None
+        return SyncConnection(route, context)
 
 
-def _receive(response: httpcore.Response, max_bytes: int) -> HttpResponse:
-    received_at = time.time()
-    headers = {
-        name.lower().decode("ascii"): value.decode("latin-1") for name, value in response.headers
-    }
-    body = BodyCollector(headers, max_bytes)
-    for chunk in response.iter_stream():
-        body.feed(chunk)
-    response.close()
-    return HttpResponse(response.status, headers, body.finish(), received_at)
+class _Performer:
+    """The steps of one flow, and the one response that it may hold open."""
+
+    def __init__(self, driver: SyncDriver, scope: SyncScope) -> None:
+        self._driver = driver
+        self._scope = scope
+        self._opened: tuple[HttpRequest, SyncExchange] | None = None
+
+    def perform(self, step: Step) -> Any:
+        self._scope.check()
+        if isinstance(step, HttpRequest):
+            exchange = self._driver.open(step, self._scope)
+            try:
+                return _whole(step, exchange)
+            finally:
+                exchange.close()
+        if isinstance(step, ReadChunk):
+            if self._opened is None:
+                raise TypeError("a flow read from a stream that it has not opened")
+            return _read(*self._opened)
+        if isinstance(step, OpenStream):
+            self.close()
+            exchange = self._driver.open(step.request, self._scope)
+            self._opened = (step.request, exchange)
+            return exchange.head
+        if isinstance(step, Sleep):
+            seconds = step.seconds * (1 - step.jitter * random.random())
+            if not self._scope.has_time_for(seconds):
+                return False
+            self._scope.sleep(seconds)
+            return True
+        if isinstance(step, Resolve):
+            return call_in_thread(self._scope, lambda: _call(step), name="dsh-web-resolve")
+        raise TypeError(f"a flow yielded {step!r}, which is not a step")
+
+    def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened[1].close()
+
+
+def _whole(request: HttpRequest, exchange: SyncExchange) -> HttpResponse:
+    chunks = []
+    while chunk := _read(request, exchange):
+        chunks.append(chunk)
+    body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    head = exchange.head
+    return HttpResponse(head.status, head.headers, body, head.received_at)
+
+
+def _read(request: HttpRequest, exchange: SyncExchange) -> bytes:
+    try:
+        return exchange.read()
+    except (CallCancelled, DeadlinePassed, TransportError):
+        raise
+    except Exception as error:
+        raise transport_error(error, request)  # noqa: B904 - it carries its cause
 
 
 def _call(step: Resolve) -> Any:

@@ -1,0 +1,104 @@
+"""An exchange over a pooled connection, on the running event loop."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+
+import httpcore
+
+from ..flow import HttpRequest
+from .async_net import AsyncLink
+from .decode import BodyDecoder
+from .exchange import head_of
+from .failures import forget_frames
+from .pool import Pool
+from .route import Route, wire_request
+from .sync_exchange import KEEPALIVE
+
+__all__ = ["AsyncConnection", "AsyncPooledExchange"]
+
+
+class AsyncConnection:
+    """One pooled connection; idle, it belongs to no event loop."""
+
+    __slots__ = ("http", "link")
+
+    def __init__(self, route: Route, ssl_context: ssl.SSLContext | None) -> None:
+        self.link = AsyncLink()
+        self.http = httpcore.AsyncHTTPConnection(
+            route.core_origin,
+            ssl_context=ssl_context,
+            keepalive_expiry=KEEPALIVE,
+            network_backend=self.link,
+        )
+
+    def is_reusable(self) -> bool:
+        """Return whether it is idle, fresh enough, and not closed by the other side."""
+        return self.http.is_idle() and not self.http.has_expired()
+
+    def abort(self) -> None:
+        """Close its socket at once; needs no event loop."""
+        self.link.abort()
+
+
+class AsyncPooledExchange:
+    """One response over a pooled connection; made by `open`."""
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        route: Route,
+        pool: Pool[AsyncConnection],
+        connection: AsyncConnection,
+    ) -> None:
+        self._request = request
+        self._route = route
+        self._pool = pool
+        self._generation = pool.generation
+        self._connection: AsyncConnection | None = connection
+
+    async def open(self) -> AsyncPooledExchange:
+        """Send the request and wait for the head."""
+        assert self._connection is not None
+        try:
+            wire = wire_request(self._request, self._route)
+            self._response = await self._connection.http.handle_async_request(wire)
+            self.head = head_of(self._response.status, self._response.headers)
+            self._decoder = BodyDecoder(self.head.headers, self._request.max_bytes)
+        except BaseException as error:
+            self._fail(error)
+            raise
+        self._chunks: AsyncIterator[bytes] = aiter(self._response.aiter_stream())
+        return self
+
+    async def read(self) -> bytes:
+        """Return the next decoded bytes; empty at the end of the body."""
+        try:
+            async for chunk in self._chunks:
+                piece = self._decoder.decode(chunk)
+                if piece:
+                    return piece
+            await self._response.aclose()
+            self._decoder.finish()
+        except BaseException as error:
+            self._fail(error)
+            raise
+        return b""
+
+    async def close(self) -> None:
+        """Release the connection: for reuse if the body was read to its end, else closed."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            # A connection in the middle of a body is not idle, so the pool closes it.
+            self._pool.give(self._route.origin, connection, self._generation)
+
+    def abort(self) -> None:
+        """Close the connection at once, unless it was released before."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
+
+    def _fail(self, error: BaseException) -> None:
+        self.abort()
+        forget_frames(error)

@@ -1,0 +1,100 @@
+"""An exchange over a pooled connection, blocking."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+
+import httpcore
+
+from ..flow import HttpRequest
+from .decode import BodyDecoder
+from .exchange import head_of
+from .failures import forget_frames
+from .pool import Pool
+from .route import Route, wire_request
+from .scope import SyncScope
+from .sync_net import SyncLink
+
+__all__ = ["KEEPALIVE", "SyncConnection", "SyncPooledExchange"]
+
+KEEPALIVE = 55.0
+"""Seconds that an idle connection is kept; common load balancers hang up after 60."""
+
+
+class SyncConnection:
+    """One pooled connection: httpcore's HTTP/1.1 over a socket of ours."""
+
+    __slots__ = ("http", "link")
+
+    def __init__(self, route: Route, ssl_context: ssl.SSLContext | None) -> None:
+        self.link = SyncLink()
+        self.http = httpcore.HTTPConnection(
+            route.core_origin,
+            ssl_context=ssl_context,
+            keepalive_expiry=KEEPALIVE,
+            network_backend=self.link,
+        )
+
+    def is_reusable(self) -> bool:
+        """Return whether it is idle, fresh enough, and not closed by the other side."""
+        return self.http.is_idle() and not self.http.has_expired()
+
+    def abort(self) -> None:
+        """Close its socket at once."""
+        self.link.abort()
+
+
+class SyncPooledExchange:
+    """Sends a request on construction; then `head` is there and the body waits to be read."""
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        route: Route,
+        scope: SyncScope,
+        pool: Pool[SyncConnection],
+        connection: SyncConnection,
+    ) -> None:
+        self._pool = pool
+        self._origin = route.origin
+        self._generation = pool.generation
+        self._connection: SyncConnection | None = connection
+        connection.link.scope = scope
+        try:
+            self._response = connection.http.handle_request(wire_request(request, route))
+            self.head = head_of(self._response.status, self._response.headers)
+            self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+        except BaseException as error:
+            self._fail(error)
+            raise
+        self._chunks: Iterator[bytes] = iter(self._response.iter_stream())
+
+    def read(self) -> bytes:
+        """Return the next decoded bytes; empty at the end of the body."""
+        try:
+            for chunk in self._chunks:
+                piece = self._decoder.decode(chunk)
+                if piece:
+                    return piece
+            self._response.close()
+            self._decoder.finish()
+        except BaseException as error:
+            self._fail(error)
+            raise
+        return b""
+
+    def close(self) -> None:
+        """Release the connection: for reuse if the body was read to its end, else closed."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.link.scope = None
+            # A connection in the middle of a body is not idle, so the pool closes it.
+            self._pool.give(self._origin, connection, self._generation)
+
+    def _fail(self, error: BaseException) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.link.scope = None
+            connection.abort()
+        forget_frames(error)
