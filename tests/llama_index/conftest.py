@@ -16,6 +16,7 @@ import pytest
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
+from pydantic import Field
 
 from dsh_web import (
     PerplexitySearchProvider,
@@ -120,7 +121,7 @@ class _SearchApi(BaseHTTPRequestHandler):
 
 
 class EventLog(BaseEventHandler):
-    events: list[Any] = []
+    events: list[Any] = Field(default_factory=list)
 
     def handle(self, event: Any, **kwargs: Any) -> None:
         self.events.append(event)
@@ -169,7 +170,7 @@ def loopback_runtime(loopback: Loopback) -> Iterator[WebRuntime]:
 
 @pytest.fixture
 def event_log() -> Iterator[EventLog]:
-    root, log = get_dispatcher(), EventLog(events=[])
+    root, log = get_dispatcher(), EventLog()
     root.add_event_handler(log)
     yield log
     root.event_handlers.remove(log)

@@ -13,6 +13,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine
 from llama_index.core.retrievers import QueryFusionRetriever
+from pydantic import Field
 
 from dsh_web import ProviderError
 from llama_index_dsh_web import WebSearchRetriever, WebToolSpec
@@ -25,7 +26,7 @@ class ScriptedLLM(FunctionCallingLLM):
     """Makes the given tool calls one after the other, then says what the last tool told it."""
 
     calls: list[dict[str, Any]]
-    heard: list[str] = []
+    heard: list[str] = Field(default_factory=list)
 
     @property
     def metadata(self) -> LLMMetadata:

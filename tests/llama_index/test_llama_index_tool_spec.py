@@ -8,6 +8,7 @@ import json
 import pickle
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from llama_index.core.tools import FunctionTool, ToolMetadata
@@ -93,7 +94,7 @@ async def test_name_and_description_can_be_replaced_without_losing_the_schema(ru
 
 async def test_a_subclass_can_add_tools_of_its_own(runtime, run_tool):
     class Extended(WebToolSpec):
-        spec_functions = [*WebToolSpec.spec_functions, "count"]
+        spec_functions: ClassVar = [*WebToolSpec.spec_functions, "count"]
 
         def count(self, text: str) -> int:
             """Count the letters."""
@@ -307,8 +308,8 @@ async def test_a_spec_can_be_copied_and_pickled_without_the_key(
     monkeypatch.setenv("PERPLEXITY_API_KEY", "test-key-of-the-other-process")
 
     assert b"test-key-0123456789" not in pickled
-    for spec in (copy.deepcopy(spec), pickle.loads(pickled)):
-        (tool,) = spec.to_tool_list()
+    for other in (copy.deepcopy(spec), pickle.loads(pickled)):
+        (tool,) = other.to_tool_list()
         output = await run_tool(tool, queries=["q"])
         assert len(output.raw_output["result"]["sources"]) == 1
-        spec._call.runtime.close()
+        other._call.runtime.close()
