@@ -116,7 +116,7 @@ class _SearchApi(BaseHTTPRequestHandler):
         except ConnectionError:
             return True
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *args: Any) -> None:
         """Keep the test output clean."""
 
 

@@ -255,7 +255,8 @@ async def test_a_failed_search_runs_once_through_call_tool(runtime, provider):
     output = call_tool(tool, {"queries": ["q"]})
     awaited = await acall_tool(tool, {"query": "q"})
 
-    assert output.is_error and awaited.is_error
+    assert output.is_error
+    assert awaited.is_error
     assert "Encountered error: Fake answered HTTP 400: no" == output.content == awaited.content
     assert len(provider.requests) == 2
 
