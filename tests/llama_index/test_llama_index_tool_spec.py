@@ -203,7 +203,7 @@ async def test_several_queries_give_one_merged_result(runtime, provider, run_too
     result = output.raw_output["result"]
     assert [source["url"] for source in result["sources"]] == ["https://alpha.example/a"]
     assert result["truncated"]
-    assert "(Showing the first 1 source. Refine the query for more.)" in output.content
+    assert "(Showing the first 1 sources. Refine the query for more.)" in output.content
     assert output.content.startswith("## one")
 
 
