@@ -97,6 +97,10 @@ class CancelToken:
                 weakref.finalize(child, unsubscribe).atexit = False
         return child
 
+    def __deepcopy__(self, memo: dict[int, object]) -> CancelToken:
+        # Copying whatever holds a token must not cut it off from whoever cancels it.
+        return self
+
     def __repr__(self) -> str:
         state = f"cancelled, reason={self._reason!r}" if self._cancelled else "live"
         return f"<CancelToken {state}>"

@@ -55,8 +55,7 @@ def _assemble(answer: str, items: list[str], is_truncated: bool) -> str:
     if items:
         listing = ["Sources:", *items]
         if is_truncated:
-            shown = "1 source" if len(items) == 1 else f"{len(items)} sources"
-            listing.append(f"(Showing the first {shown}. Refine the query for more.)")
+            listing.append(f"(Showing the first {len(items)} sources. Refine the query for more.)")
         parts.append("\n".join(listing))
         parts.append(CLOSING)
     return "\n\n".join(parts)

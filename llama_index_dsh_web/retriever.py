@@ -30,8 +30,10 @@ class WebSearchRetriever(BaseRetriever):
     `published_at` and `updated_at`. What concerns the whole result, such as its cost, is emitted
     as a `WebSearchEvent`.
 
-    `retrieve` takes no options per call in LlamaIndex; use `with_options` for that. Safe to share
-    between threads and event loops. It can be copied and pickled; a pickle holds no key.
+    `retrieve` takes no options per call in LlamaIndex; use `with_options` for that. For an agent
+    take `WebToolSpec`: LlamaIndex's own `RetrieverTool` may repeat a failed, perhaps paid, call.
+    Safe to share between threads and event loops. It can be copied and pickled; a pickle holds no
+    key.
 
     Args:
         runtime: Who searches. None: a runtime built from the environment at the first call.

@@ -5,6 +5,7 @@
 
 import dataclasses
 import re
+from functools import partial
 from importlib.metadata import version
 from typing import Any, ClassVar, Final, Unpack
 
@@ -83,14 +84,14 @@ class WebToolSpec(BaseToolSpec):
             InvalidRequestError: There is no query, one too many, or one that is blank.
             WebError: The search failed.
         """
-        asked = {"queries": queries, **arguments}
+        asked = _asked(queries, arguments)
         meant = read_queries(asked, self._max_queries)
         result = self._call.runtime.search_many(meant, **self._call.arguments)
         return self._output(asked, meant, result)
 
     async def aweb_search(self, /, queries: Any = None, **arguments: Any) -> ToolOutput:
         """Search the web; see `web_search`."""
-        asked = {"queries": queries, **arguments}
+        asked = _asked(queries, arguments)
         meant = read_queries(asked, self._max_queries)
         result = await self._call.runtime.asearch_many(meant, **self._call.arguments)
         return self._output(asked, meant, result)
@@ -131,8 +132,8 @@ class WebToolSpec(BaseToolSpec):
             fn=self._run_tool,
             async_fn=self._arun_tool,
             metadata=tool.metadata,
-            callback=_unchanged,
-            async_callback=_aunchanged,
+            callback=partial(_named, tool.metadata.get_name()),
+            async_callback=partial(_anamed, tool.metadata.get_name()),
         )
 
     def _run_tool(self, /, *positional: Any, **arguments: Any) -> ToolOutput:
@@ -162,12 +163,16 @@ class WebToolSpec(BaseToolSpec):
         )
 
 
-def _unchanged(output: ToolOutput) -> ToolOutput:
-    return output
+def _asked(queries: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    return arguments if queries is None else {"queries": queries, **arguments}
 
 
-async def _aunchanged(output: ToolOutput) -> ToolOutput:
-    return output
+def _named(name: str, output: ToolOutput) -> ToolOutput:
+    return output.model_copy(update={"tool_name": name})
+
+
+async def _anamed(name: str, output: ToolOutput) -> ToolOutput:
+    return _named(name, output)
 
 
 def _refuse_repeatable(positional: tuple[Any, ...]) -> None:
