@@ -26,6 +26,14 @@ if TYPE_CHECKING:
         WebError,
         WebTimeoutError,
     )
+    from .events import (
+        Progress,
+        SearchDone,
+        SourcesFound,
+        StreamEvent,
+        TextDelta,
+        UsageReported,
+    )
     from .flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, TransportError
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
@@ -48,6 +56,7 @@ if TYPE_CHECKING:
         WebSearchResult,
         WebSearchSource,
     )
+    from .streams import AsyncSearchStream, SearchStream
 
 _HOME = {
     "calls": ("SearchFields", "SearchFilters"),
@@ -61,6 +70,15 @@ _HOME = {
         "WebError",
         "WebTimeoutError",
     ),
+    "events": (
+        "Progress",
+        "SearchDone",
+        "SourcesFound",
+        "StreamEvent",
+        "TextDelta",
+        "UsageReported",
+    ),
+    "streams": ("AsyncSearchStream", "SearchStream"),
     "flow": ("Flow", "HttpRequest", "HttpResponse", "Resolve", "Sleep", "TransportError"),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
@@ -87,6 +105,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "AsyncSearchStream",
     "CancelReason",
     "CancelToken",
     "FilterSupport",
@@ -99,18 +118,25 @@ __all__ = [
     "PerplexityAgentProvider",
     "PerplexitySearchProvider",
     "PerplexitySonarProvider",
+    "Progress",
     "ProviderError",
     "ProviderStatus",
     "Resolve",
     "RetryPolicy",
+    "SearchDone",
     "SearchFields",
     "SearchFilters",
+    "SearchStream",
     "SelectionError",
     "Sleep",
+    "SourcesFound",
+    "StreamEvent",
     "TextBody",
+    "TextDelta",
     "TransportError",
     "UnsupportedFilterError",
     "Usage",
+    "UsageReported",
     "WebCancelledError",
     "WebError",
     "WebFetchProvider",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NoReturn, TypedDict, TypeVar
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar
 
 from .cancel import CancelToken
 from .errors import InvalidRequestError, ProviderError, WebCancelledError, WebError, WebTimeoutError
+from .events import SearchDone, StreamEvent
 from .filters import apply_support
 from .flow import Flow
 from .merge import cap_sources
@@ -19,6 +20,7 @@ from .seam import (
     WebSearchRequest,
     WebSearchResult,
 )
+from .streams import SourceCap
 
 if TYPE_CHECKING:
     from datetime import date
@@ -104,13 +106,44 @@ class _Call:
             self._raise(error)
 
     async def drive_async(self, driver: AsyncDriver, start: Callable[[], Flow[Result]]) -> Result:
-        from ._io.scope import async_scope
+        from ._io.scope import AsyncScope
 
         try:
-            async with async_scope(self._timeout, self._cancel) as scope:
-                return await driver.run(start(), scope)
+            return await driver.run(start(), AsyncScope(self._timeout, self._cancel))
         except Exception as error:
             self._raise(error)
+
+    def stream(
+        self, driver: SyncDriver, start: Callable[[], Flow[Result]]
+    ) -> Generator[Any, None, Result]:
+        """Yield what the flow emits and return its result."""
+        from ._io.scope import sync_scope
+
+        try:
+            with sync_scope(self._timeout, self._cancel) as scope:
+                scope.check()
+                return (yield from driver.stream(start(), scope))
+        except Exception as error:
+            self._raise(error)
+
+    async def stream_async(
+        self,
+        driver: AsyncDriver,
+        start: Callable[[], Flow[Result]],
+        done: Callable[[Result], None],
+    ) -> AsyncGenerator[Any, None]:
+        """Yield what the flow emits and hand its result to `done`."""
+        from ._io.scope import AsyncScope
+
+        scope = AsyncScope(self._timeout, self._cancel)
+        events = driver.stream(start(), scope, done)
+        try:
+            async for event in events:
+                yield event
+        except Exception as error:
+            self._raise(error)
+        finally:
+            await events.aclose()
 
     def _raise(self, error: Exception) -> NoReturn:
         from ._io.scope import CallCancelled, DeadlinePassed
@@ -167,6 +200,33 @@ class SearchCall:
 
     def _start(self) -> Flow[WebSearchResult]:
         return self._provider.search_flow(self._request)
+
+    def stream(self, driver: SyncDriver) -> Generator[StreamEvent, None, None]:
+        """Yield the events of the call, the result last."""
+        cap = SourceCap(self._request.max_results)
+        events = self._call.stream(driver, self._start_stream)
+        result = yield from cap.applied_to(events)
+        yield SearchDone(result=self._bounded(result))
+
+    async def stream_async(self, driver: AsyncDriver) -> AsyncGenerator[StreamEvent, None]:
+        """Yield the events of the call, the result last."""
+        cap = SourceCap(self._request.max_results)
+        results: list[WebSearchResult] = []
+        events = self._call.stream_async(driver, self._start_stream, results.append)
+        try:
+            async for event in events:
+                capped = cap.apply(event)
+                if capped is not None:
+                    yield capped
+        finally:
+            await events.aclose()
+        yield SearchDone(result=self._bounded(results[0]))
+
+    def _start_stream(self) -> Flow[WebSearchResult]:
+        # A provider without streaming answers in one piece: the final event alone.
+        start = getattr(self._provider, "stream_flow", self._provider.search_flow)
+        flow: Flow[WebSearchResult] = start(self._request)
+        return flow
 
     def _bounded(self, result: WebSearchResult) -> WebSearchResult:
         if self._warnings:

@@ -32,6 +32,7 @@ from .seam import (
     WebSearchResult,
 )
 from .several import run_each, run_each_async
+from .streams import AsyncSearchStream, SearchStream
 
 if TYPE_CHECKING:
     import ssl
@@ -187,6 +188,43 @@ class WebRuntime:
         """Search the web; see `search`. Cancelling the task raises `asyncio.CancelledError`."""
         call = self._search_call(request, fields, cancel, timeout)
         return await call.run_async(self._async_driver())
+
+    def stream(
+        self,
+        request: WebSearchRequest | str,
+        *,
+        cancel: CancelToken | None = None,
+        timeout: float | Unset | None = UNSET,
+        **fields: Unpack[SearchFields],
+    ) -> SearchStream:
+        """Search and yield events as they become known; nothing is sent before the first `next`.
+
+        Text deltas, sources, progress and usage, then `SearchDone` with the same result that
+        `search` would have returned. A provider that cannot stream yields the last event alone.
+
+        Args:
+            request: See `search`.
+            cancel: See `search`.
+            timeout: See `search`; time that the consumer takes between events counts.
+            **fields: See `search`.
+
+        Raises:
+            WebError: While iterating, after the events that were good.
+        """
+        call = self._search_call(request, fields, cancel, timeout)
+        return SearchStream(call.stream(self._sync_driver()))
+
+    def astream(
+        self,
+        request: WebSearchRequest | str,
+        *,
+        cancel: CancelToken | None = None,
+        timeout: float | Unset | None = UNSET,
+        **fields: Unpack[SearchFields],
+    ) -> AsyncSearchStream:
+        """Search and yield events for `async for`; see `stream`. Not itself awaited."""
+        call = self._search_call(request, fields, cancel, timeout)
+        return AsyncSearchStream(call.stream_async(self._async_driver()))
 
     # -- several searches ----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import inspect
 import random
 import ssl
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..flow import (
@@ -62,12 +63,11 @@ class AsyncDriver:
         performer = _Performer(self, scope)
         try:
             async with scope.guard():
-                step = next(flow)
-                while True:
+                step = performer.start(flow)
+                while not isinstance(step, _Finished):
                     step = await performer.advance(flow, step)
-        except StopIteration as stop:
-            await performer.close()
-            result: Result = stop.value
+                await performer.close()
+            result: Result = step.value
             return result
         finally:
             flow.close()
@@ -83,17 +83,14 @@ class AsyncDriver:
         """
         performer = _Performer(self, scope)
         try:
-            step = next(flow)
-            while True:
+            step = performer.start(flow)
+            while not isinstance(step, _Finished):
                 if isinstance(step, Emit):
                     yield step.event
-                    step = flow.send(None)
-                else:
-                    async with scope.guard():
-                        step = await performer.advance(flow, step)
-        except StopIteration as stop:
+                async with scope.guard():
+                    step = await performer.advance(flow, step)
             await performer.close()
-            done(stop.value)
+            done(step.value)
         finally:
             flow.close()
             performer.abort()
@@ -142,6 +139,13 @@ class AsyncDriver:
         return AsyncConnection(route, context)
 
 
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """What a flow has returned. Its own StopIteration cannot leave a coroutine."""
+
+    value: Any
+
+
 class _Performer:
     """The steps of one flow, and the one response that it may hold open."""
 
@@ -150,16 +154,24 @@ class _Performer:
         self._scope = scope
         self._opened: tuple[HttpRequest, AsyncExchange] | None = None
 
-    async def advance(self, flow: Flow[Any], step: Step) -> Step:
-        """Perform `step` and return the flow's next one."""
-        if isinstance(step, Emit):
-            return flow.send(None)
+    def start(self, flow: Flow[Any]) -> Step | _Finished:
+        """Return the flow's first step."""
         try:
-            outcome = await self._perform(step)
-        except Exception as error:
-            # The flow decides what a failed step means.
-            return flow.throw(error)
-        return flow.send(outcome)
+            return next(flow)
+        except StopIteration as stop:
+            return _Finished(stop.value)
+
+    async def advance(self, flow: Flow[Any], step: Step) -> Step | _Finished:
+        """Perform `step` and return the flow's next one."""
+        try:
+            try:
+                outcome = None if isinstance(step, Emit) else await self._perform(step)
+            except Exception as error:
+                # The flow decides what a failed step means.
+                return flow.throw(error)
+            return flow.send(outcome)
+        except StopIteration as stop:
+            return _Finished(stop.value)
 
     async def _perform(self, step: Step) -> Any:
         if isinstance(step, HttpRequest):

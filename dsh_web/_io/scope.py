@@ -16,7 +16,6 @@ __all__ = [
     "CallCancelled",
     "DeadlinePassed",
     "SyncScope",
-    "async_scope",
     "sync_scope",
 ]
 
@@ -153,48 +152,49 @@ def _wake(writer: socket.socket) -> None:
 
 
 class AsyncScope(_Limits):
-    """Limits for a coroutine: they interrupt whatever it awaits inside `async_scope`."""
+    """Limits for coroutines: they interrupt whatever is awaited inside `guard`."""
 
     __slots__ = ()
 
+    @contextlib.asynccontextmanager
+    async def guard(self) -> AsyncIterator[None]:
+        """Run the body under the limits; interrupt it where it awaits when one is reached.
 
-@contextlib.asynccontextmanager
-async def async_scope(
-    timeout: float | None, token: CancelToken | None
-) -> AsyncIterator[AsyncScope]:
-    """Run the body under the limits; interrupt it where it awaits when one is reached.
+        Cancelling the task itself stays what it is: `asyncio.CancelledError` goes through. A call
+        that works in several stretches, as a stream does, guards each of them.
 
-    Cancelling the task itself stays what it is: `asyncio.CancelledError` goes through.
-    """
-    scope = AsyncScope(timeout, token)
-    scope.check()
-    limit = asyncio.timeout(timeout)
-    unsubscribe: Callable[[], None] | None = None
-    is_inside = False
-    try:
-        async with limit:
-            is_inside = True
-            if token is not None:
-                loop = asyncio.get_running_loop()
+        Raises:
+            CallCancelled, DeadlinePassed: A limit of the call was reached.
+        """
+        self.check()
+        token = self.token
+        limit = asyncio.timeout(self.remaining())
+        unsubscribe: Callable[[], None] | None = None
+        is_inside = False
+        try:
+            async with limit:
+                is_inside = True
+                if token is not None:
+                    loop = asyncio.get_running_loop()
 
-                def interrupt() -> None:
-                    if is_inside:
-                        limit.reschedule(loop.time())
+                    def interrupt() -> None:
+                        if is_inside:
+                            limit.reschedule(loop.time())
 
-                unsubscribe = token.add_callback(lambda: _call_in_loop(loop, interrupt))
-            try:
-                yield scope
-            finally:
-                is_inside = False
-                if unsubscribe is not None:
-                    unsubscribe()
-    except TimeoutError:
-        if limit.expired():
-            # Classified by the token, never by the shape of the error.
-            if token is not None and token.cancelled:
-                raise CallCancelled from None
-            raise DeadlinePassed from None
-        raise
+                    unsubscribe = token.add_callback(lambda: _call_in_loop(loop, interrupt))
+                try:
+                    yield
+                finally:
+                    is_inside = False
+                    if unsubscribe is not None:
+                        unsubscribe()
+        except TimeoutError:
+            if limit.expired():
+                # Classified by the token, never by the shape of the error.
+                if token is not None and token.cancelled:
+                    raise CallCancelled from None
+                raise DeadlinePassed from None
+            raise
 
 
 def _call_in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
