@@ -12,7 +12,7 @@ from .calls import Call, captured_logs, environment
 from .case_files import Case, fill_in, mentions
 from .network_watch import Traffic, watch_network
 from .outcome import Outcome
-from .stub_server import Answer, Received, Reply, StubServer
+from .stub_server import BODIES, Answer, Received, Reply, StubServer
 
 if TYPE_CHECKING:
     from dsh_web import WebRuntime, WebSearchProvider
@@ -157,20 +157,22 @@ def stage_for(case: Case) -> Iterator[Stage]:
 
 def answer_of(given: Mapping[str, Any], folder: Path) -> Answer:
     """Return what the server answers: one reply for all, or one by query."""
-    server = given.get("server") or {}
-    by_query = given.get("http_by_query") or server.get("by_query") or {}
-    replies = {query: Reply.from_case(http, folder) for query, http in by_query.items()}
-    if "http" in given:
-        default = Reply.from_case(given["http"], folder)
-    else:
-        timing = {name: server[name] for name in ("delay_ms",) if name in server}
-        default = Reply.from_case({"json": TWO_PAGES, **timing}, folder)
+    server = dict(given.get("server") or {})
+    by_query = server.pop("by_query", {}) | (given.get("http_by_query") or {})
+    replies = {query: _reply(http, folder) for query, http in by_query.items()}
+    default = _reply(given.get("http", server), folder)
 
     def answer(request: Received) -> Reply:
         found = next((replies[query] for query in request.queries if query in replies), None)
         return found or default
 
     return answer
+
+
+def _reply(http: Mapping[str, Any], folder: Path) -> Reply:
+    # What a case leaves open is an ordinary success.
+    is_open = http.get("status", 200) == 200 and not BODIES & set(http)
+    return Reply.from_case({"json": TWO_PAGES, **http} if is_open else http, folder)
 
 
 def web_error_in(error: BaseException | None) -> BaseException | None:

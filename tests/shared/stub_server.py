@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
+import itertools
 import json
 import threading
 import time
@@ -18,10 +20,9 @@ from types import TracebackType
 from typing import Any, Self
 
 _REASONS = {200: "OK", 302: "Found", 404: "Not Found", 429: "Too Many Requests", 500: "Error"}
-_SETTINGS = {
-    *("status", "headers", "json", "body", "body_b64", "body_file", "sse_file"),
-    *("delay_ms", "flush_at", "chunks", "every_ms"),
-}
+BODIES = {"json", "body", "body_b64", "body_file", "body_gen", "sse_file"}
+"""Settings that say what the body is."""
+_SETTINGS = {*BODIES, "status", "headers", "delay_ms", "flush_at", "chunks", "every_ms"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,14 +290,26 @@ def _body(http: Mapping[str, Any], folder: Path) -> bytes:
             return json.dumps(http["json"]).encode()
     if "body_b64" in http:
         return base64.b64decode(http["body_b64"])
+    if "body_gen" in http:
+        return _generated(http["body_gen"])
     for name in ("body_file", "sse_file"):
         if name in http:
             return (folder / http[name]).read_bytes()
     return str(http.get("body") or "").encode()
 
 
+def _generated(plan: Mapping[str, Any]) -> bytes:
+    """Return the body that a plan of texts and [text, times] pairs describes."""
+    if "gzip_of" in plan:
+        text, times = plan["gzip_of"]
+        return gzip.compress(text.encode() * times)
+    parts = [plan[name] for name in ("repeat", "middle", "close") if name in plan]
+    pairs = [(part, 1) if isinstance(part, str) else part for part in parts]
+    return b"".join(text.encode() * times for text, times in pairs)
+
+
 def _cut(body: bytes, flush_at: list[int] | str) -> tuple[bytes, ...]:
     if flush_at == "every_byte":
         return tuple(body[i : i + 1] for i in range(len(body)))
     ends = [0, *(offset for offset in flush_at if 0 < offset < len(body)), len(body)]
-    return tuple(body[start:end] for start, end in zip(ends, ends[1:], strict=False))
+    return tuple(body[start:end] for start, end in itertools.pairwise(ends))

@@ -108,12 +108,7 @@ def _register_twice(stage: Stage, mode: Mode) -> Outcome:
     """Register providers under one id: twice for a capability, or once for each."""
     from dsh_web import WebRuntime
 
-    said = stage.input["register_twice"]
-    if not isinstance(said, dict):
-        said = {"id": said} if isinstance(said, str) else {}
-    refuse_unknown("part of register_twice", said, {"kind", "kinds", "id", "ids"})
-    kinds = said.get("kinds") or [said.get("kind", "search")] * 2
-    ids = said.get("ids") or [said.get("id", "perplexity")] * len(kinds)
+    entries = _registrations(stage.input["register_twice"])
     runtime = WebRuntime()
     register: dict[str, Any] = {
         "search": runtime.register_search_provider,
@@ -122,8 +117,9 @@ def _register_twice(stage: Stage, mode: Mode) -> Outcome:
     calls: list[str] = []
 
     def both() -> None:
-        for kind, provider_id in zip(kinds, ids, strict=True):
-            register[kind](_Fake(provider_id, True, calls))
+        for entry in entries:
+            provider = _Fake(entry["id"], entry.get("available", True), calls)
+            register[entry.get("kind", "search")](provider)
 
     async def both_async() -> None:
         both()
@@ -131,3 +127,16 @@ def _register_twice(stage: Stage, mode: Mode) -> Outcome:
     outcome = stage.outcome(measured_call(mode, both, both_async), runtime)
     outcome.measured["calls"] = calls
     return outcome
+
+
+def _registrations(said: Any) -> list[dict[str, Any]]:
+    """Return what to register, in order; the case may be as brief as `true` or an id."""
+    if isinstance(said, list):
+        entries = [{"id": entry} if isinstance(entry, str) else entry for entry in said]
+    elif isinstance(said, dict):
+        entries = [said, said]
+    else:
+        entries = [{"id": said if isinstance(said, str) else "perplexity"}] * 2
+    for entry in entries:
+        refuse_unknown("part of register_twice", entry, {"kind", "id", "available"})
+    return entries

@@ -11,7 +11,7 @@ from ..stage import Stage, UnknownWordError, refuse_unknown
 from .tools import call_langchain_tool, call_llama_index_tool
 
 INPUT = {"framework", "call", "http", "http_by_query", "options", "env", "secret"}
-CALL = {"query", "both", "tool_call", "args", "k"}
+CALL = {"query", "both", "tool_call", "args", "kwargs", "k"}
 
 
 def run_retriever(stage: Stage, mode: Mode, variant: str) -> Outcome:
@@ -91,7 +91,7 @@ def _llama_index_tool(stage: Stage, mode: Mode, call: Mapping[str, Any]) -> Outc
 
 
 def _tool_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    args = call.get("args") or {"queries": [call.get("query", "q")]}
+    args = call.get("args") or call.get("kwargs") or {"queries": [call.get("query", "q")]}
     return {"args": args, **(call.get("tool_call") or {})}
 
 
