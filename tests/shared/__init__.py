@@ -9,11 +9,12 @@ define the keys. Without that folder everything here is skipped.
     network_watch.py  what else left the process; nothing but loopback is let through
     calls.py          one call, sync or async, measured from outside
     outcome.py        what a run produced, for the expectations to look at
-    expectations.py   one function per expectation key
+    checks/           one function per expectation key
+    expectations.py   an outcome against what a case expects of it
     surfaces/         one function per surface: runs a case, returns an outcome
     runner.py         a case, a mode: run it and compare it
     recordings.py     the same for recorded responses
 
 To switch a surface on: delete its line in `not_yet.py` and add its function to `SURFACES`. To
-switch a key on: delete its line and add its function to `expectations.py`.
+switch a key on: delete its line and add its function to `checks/`.
 """

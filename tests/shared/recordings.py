@@ -12,7 +12,8 @@ from typing import Any, Final
 from . import not_yet
 from .calls import MODES, Mode, environment, measured_call
 from .case_files import Recording
-from .expectations import Complaint, Verdict, differs, missing_from
+from .checks.compare import Complaint, differs, missing_from
+from .expectations import Verdict
 from .network_watch import watch_network
 from .outcome import NotMeasuredError
 from .stage import PROVIDERS, STUB_KEY, web_error_in

@@ -239,7 +239,7 @@ def queries_in(body: Any) -> list[str]:
         return []
     messages = body.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else {}
-    found = next(
+    found: Any = next(
         (
             value
             for value in (
@@ -250,9 +250,9 @@ def queries_in(body: Any) -> list[str]:
             )
             if value is not None
         ),
-        [],
+        None,
     )
-    return [found] if isinstance(found, str) else list(found)
+    return [found] if isinstance(found, str) else list(found or ())
 
 
 def _parse(buffer: bytes, connection: int) -> tuple[Received | None, bytes]:
@@ -289,12 +289,12 @@ def _body(http: Mapping[str, Any], folder: Path) -> bytes:
             # Half a surrogate pair travels as an escape only.
             return json.dumps(http["json"]).encode()
     if "body_b64" in http:
-        return base64.b64decode(http["body_b64"])
+        return base64.b64decode(str(http["body_b64"]))
     if "body_gen" in http:
         return _generated(http["body_gen"])
     for name in ("body_file", "sse_file"):
         if name in http:
-            return (folder / http[name]).read_bytes()
+            return (folder / str(http[name])).read_bytes()
     return str(http.get("body") or "").encode()
 
 
@@ -309,7 +309,7 @@ def _generated(plan: Mapping[str, Any]) -> bytes:
 
 
 def _cut(body: bytes, flush_at: list[int] | str) -> tuple[bytes, ...]:
-    if flush_at == "every_byte":
+    if isinstance(flush_at, str):  # "every_byte"
         return tuple(body[i : i + 1] for i in range(len(body)))
     ends = [0, *(offset for offset in flush_at if 0 < offset < len(body)), len(body)]
     return tuple(body[start:end] for start, end in itertools.pairwise(ends))

@@ -14,7 +14,8 @@ import pytest
 
 from . import not_yet
 from .case_files import Case, expand_repeats, read_cases, shared_folder
-from .expectations import CHECKS, Verdict
+from .checks import CHECKS
+from .expectations import Verdict
 from .network_watch import watch_network
 from .recordings import CHECKS as RECORDED_CHECKS
 from .recordings import SURFACES as RECORDED_SURFACES
