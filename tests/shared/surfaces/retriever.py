@@ -38,7 +38,7 @@ def retrieve_with(
     framework: str, runtime: Any, k: int | None = None
 ) -> tuple[Any, Callable[[str], Any], Callable[[str], Any]]:
     """Return a retriever of the framework with its sync and its async way to call it."""
-    settings = {} if k is None else {"k": k}
+    settings: dict[str, Any] = {} if k is None else {"k": k}
     if framework == "langchain":
         from langchain_dsh_web import WebSearchRetriever
 
