@@ -235,8 +235,9 @@ class PerplexityProvider:
         """
         if not is_empty:
             return
-        message, kind = message_of(body.data) if body.data.get("error") else (None, None)
-        if message:
+        if body.data.get("error"):
+            message, kind = message_of(body.data)
+            message = message or f"{LABEL} API error (HTTP {body.status})"
             raise ProviderError(
                 self._explain(message, kind),
                 provider=self.id,
