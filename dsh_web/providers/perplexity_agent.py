@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from ..errors import ProviderError, UnsupportedFilterError
 from ..filters import set_filters
 from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
-from ._perplexity import ApiKey, Body, PerplexityProvider, filter_fields, is_positive_int
+from ._perplexity import ApiKey, Body, PerplexityProvider, filter_fields, is_positive_int, wrapped
 from ._shape import Reader
 from ._sources import SourceList, read_images
 
@@ -79,6 +79,7 @@ class PerplexityAgentProvider(PerplexityProvider):
         max_retries: int = 2,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
+        api_key = wrapped(api_key)
         super().__init__(
             api_key=api_key, base_url=base_url, max_retries=max_retries, extra_body=extra_body
         )
