@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
-from ..errors import ProviderError
+from ..errors import ProviderError, UnsupportedFilterError
+from ..filters import set_filters
 from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
-from ._perplexity import ApiKey, Body, PerplexityProvider, filter_fields, is_positive_int
+from ._perplexity import ApiKey, Body, PerplexityProvider, filter_fields, is_positive_int, wrapped
 from ._shape import Reader
 from ._sources import SourceList, read_images
 
@@ -20,6 +21,7 @@ __all__ = ["PerplexityAgentProvider"]
 
 EXACT = FilterSupport(level="exact")
 EFFORTS = ("fast", "low", "medium", "high", "xhigh")
+RECENCIES = ("hour", "day", "week", "month", "year")
 MOST_RESULTS = 50
 STEPS_WITHOUT_EFFORT = 3
 """A bare model gets one step by default, which a search would use up before the answer."""
@@ -77,6 +79,7 @@ class PerplexityAgentProvider(PerplexityProvider):
         max_retries: int = 2,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
+        api_key = wrapped(api_key)
         super().__init__(
             api_key=api_key, base_url=base_url, max_retries=max_retries, extra_body=extra_body
         )
@@ -94,6 +97,8 @@ class PerplexityAgentProvider(PerplexityProvider):
             return f"effort must be one of {', '.join(EFFORTS)}, or pinned like 'fast@2026-10-16.0'"
         if self.max_tokens is not None and not is_positive_int(self.max_tokens):
             return f"max_tokens must be a positive whole number, not {self.max_tokens!r}"
+        if self.search_recency is not None and self.search_recency not in RECENCIES:
+            return f"search_recency must be one of {', '.join(RECENCIES)}"
         if self.effort_field not in ("effort", "preset"):
             return "effort_field must be 'effort' or 'preset'"
         return None
@@ -143,6 +148,26 @@ class PerplexityAgentProvider(PerplexityProvider):
                 tool[name] = getattr(request, name)
         return tool
 
+    def _check_combinations(self, request: WebSearchRequest) -> None:
+        super()._check_combinations(request)
+        unsupported = self._beside_mode(request)
+        if unsupported and request.on_unsupported == "raise":
+            raise UnsupportedFilterError(
+                f"{unsupported[0]}: leave it out, choose another provider, "
+                'or set on_unsupported="warn"',
+                provider=self.id,
+            )
+
+    def _beside_mode(self, request: WebSearchRequest) -> tuple[str, ...]:
+        """Return a message per filter that is lost because the tool of the mode takes none."""
+        if request.mode not in _TOOL_OF_MODE:
+            return ()
+        names = [name for name in set_filters(request) if name != "mode"]
+        return tuple(
+            f"{self.label} does not support the filter {name} with mode={request.mode}"
+            for name in names
+        )
+
     def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
         reader = Reader()
         status = reader.text(body.data, "status") or "completed"
@@ -154,7 +179,8 @@ class PerplexityAgentProvider(PerplexityProvider):
             _add_sources(reader, sources, item)
         content = _answer(reader, items)
         self.check_is_answer(body, reader, is_empty=content is None and not sources.found)
-        warnings = sources.warnings()
+        warnings = tuple(f"{message}; it was left out" for message in self._beside_mode(request))
+        warnings += sources.warnings()
         if status == "incomplete":
             warnings += (_incomplete_warning(reader, body.data),)
         if not any(item.get("type") in _WEB_ITEMS for item in items):
