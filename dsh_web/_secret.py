@@ -35,7 +35,12 @@ class Secret:
 
     def may_occur_in(self, body: bytes) -> bool:
         """Return whether `body` could hold the secret, as it is or behind JSON escapes."""
-        return bool(self) and (self._reveal().encode() in body or b"\\u" in body)
+        secret = self._reveal()
+        if not secret:
+            return False
+        # Any character may hide behind \u; these three have a short escape as well.
+        escape = b"\\" if any(c in '/"\\' for c in secret) else b"\\u"
+        return secret.encode() in body or escape in body
 
     def mask(self, text: str) -> str:
         """Return `text` with every occurrence of the secret replaced by a mask.

@@ -229,6 +229,12 @@ class SearchCall:
         return flow
 
     def _bounded(self, result: WebSearchResult) -> WebSearchResult:
+        if not isinstance(result, WebSearchResult):
+            raise ProviderError(
+                f"{self._call.label} search failed: its flow returned "
+                f"{type(result).__name__}, not a WebSearchResult",
+                provider=self._provider.id,
+            )
         if self._warnings:
             result = result.model_copy(update={"warnings": self._warnings + result.warnings})
         return cap_sources(result, self._request.max_results)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from .errors import UnsupportedFilterError
 from .seam import SupportedFilters, WebSearchRequest
 
-__all__ = ["FILTERS", "apply_support"]
+__all__ = ["FILTERS", "apply_support", "set_filters"]
 
 FILTERS: Final = (
     "recency",
@@ -42,6 +42,11 @@ _NAMES: Final = frozenset(FILTERS)
 def filter_key(name: str, value: Any) -> str:
     """Return the name under which providers declare support: `mode` is declared value by value."""
     return f"mode={value}" if name == "mode" else name
+
+
+def set_filters(request: WebSearchRequest) -> tuple[str, ...]:
+    """Return the names of the filters that `request` sets, in documentation order."""
+    return tuple(name for name in FILTERS if getattr(request, name) != _UNSET[name])
 
 
 def apply_support(

@@ -80,14 +80,14 @@ def _day(value: Any) -> Any:
     """Accept a date, a datetime or ISO `YYYY-MM-DD`; anything else would be a guess."""
     if isinstance(value, datetime):
         return value.date()
-    if isinstance(value, str):
-        try:
-            return date.fromisoformat(value.strip())
-        except ValueError:
-            raise InvalidRequestError(
-                f"{value!r} is not a date: give a datetime.date or text such as '2026-10-31'"
-            ) from None
-    return value
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(value.strip())
+    except (AttributeError, TypeError, ValueError):
+        raise InvalidRequestError(
+            f"{value!r} is not a date: give a datetime.date or text such as '2026-10-31'"
+        ) from None
 
 
 Day: TypeAlias = Annotated[date, BeforeValidator(_day)]

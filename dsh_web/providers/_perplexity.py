@@ -91,9 +91,7 @@ class PerplexityProvider:
         max_retries: int = 2,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
-        if isinstance(api_key, str):
-            # Rebound, so that no frame of ours shows the text if something below fails.
-            api_key = Secret(api_key)
+        api_key = wrapped(api_key)
         self._key: Secret | Callable[[], Any] | None = (
             _key_from_env() if api_key is None else api_key
         )
@@ -216,10 +214,10 @@ class PerplexityProvider:
     def _http_error(
         self, response: HttpResponse, key: Secret, request_id: str | None
     ) -> ProviderError:
-        message, kind = error_message(response)
+        message, kind = error_message(response, key.mask)
         message = message or f"{LABEL} API error (HTTP {response.status})"
         return ProviderError(
-            self._explain(key.mask(message), kind),
+            self._explain(message, kind),
             provider=self.id,
             status_code=response.status,
             request_id=request_id,
@@ -257,8 +255,9 @@ class PerplexityProvider:
         """
         if not is_empty:
             return
-        message, kind = message_of(body.data) if body.data.get("error") else (None, None)
-        if message:
+        if body.data.get("error"):
+            message, kind = message_of(body.data)
+            message = message or f"{LABEL} API error (HTTP {body.status})"
             raise ProviderError(
                 self._explain(message, kind),
                 provider=self.id,
@@ -362,6 +361,15 @@ def _as_secret(value: Any) -> Secret:
     if isinstance(value, Secret):
         return value
     return Secret(value if isinstance(value, str) else "")
+
+
+def wrapped(key: ApiKey | None) -> Secret | Callable[[], Any] | None:
+    """Return `key` with a text wrapped.
+
+    A constructor rebinds its argument to this first, so that its frame does not show the text if
+    something after it fails.
+    """
+    return Secret(key) if isinstance(key, str) else key
 
 
 def is_positive_int(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..flow import HttpResponse
@@ -11,16 +11,22 @@ from ._shape import parse_json
 __all__ = ["error_message", "message_of", "status_of"]
 
 
-def error_message(response: HttpResponse) -> tuple[str | None, str | None]:
-    """Return the provider's own message and error type, if the body holds any."""
+def error_message(
+    response: HttpResponse, mask: Callable[[str], str]
+) -> tuple[str | None, str | None]:
+    """Return the provider's own message and error type, if the body holds any.
+
+    `mask` is applied before anything is cut, so that no part of a secret is left at the cut.
+    """
     try:
         data = parse_json(response.body)
     except ValueError:
-        text = response.body.decode("utf-8", "replace").strip()
+        text = mask(response.body.decode("utf-8", "replace").strip())
         # A page for people is no message; its markup would only confuse a model.
         is_page = "html" in response.headers.get("content-type", "") or text.startswith("<")
         return (None if is_page or not text else text[:200]), None
-    return message_of(data) if isinstance(data, dict) else (None, None)
+    message, kind = message_of(data) if isinstance(data, dict) else (None, None)
+    return (None if message is None else mask(message)), kind
 
 
 def message_of(data: Mapping[str, Any]) -> tuple[str | None, str | None]:

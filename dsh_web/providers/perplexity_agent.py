@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from ..errors import ProviderError
+from ..errors import ProviderError, UnsupportedFilterError
+from ..filters import set_filters
 from ..seam import FilterSupport, SupportedFilters, WebSearchRequest, WebSearchResult
 from ._agent_output import WEB_ITEMS, add_sources, answer_text, image_records, usage_of
 from ._agent_stream import AgentAssembler
-from ._perplexity import ApiKey, Body, filter_fields, is_positive_int
+from ._perplexity import ApiKey, Body, filter_fields, is_positive_int, wrapped
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sources import SourceList, read_images
@@ -23,6 +24,7 @@ __all__ = ["PerplexityAgentProvider"]
 
 EXACT = FilterSupport(level="exact")
 EFFORTS = ("fast", "low", "medium", "high", "xhigh")
+RECENCIES = ("hour", "day", "week", "month", "year")
 MOST_RESULTS = 50
 STEPS_WITHOUT_EFFORT = 3
 """A bare model gets one step by default, which a search would use up before the answer."""
@@ -78,6 +80,7 @@ class PerplexityAgentProvider(StreamingProvider):
         max_retries: int = 2,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
+        api_key = wrapped(api_key)
         super().__init__(
             api_key=api_key, base_url=base_url, max_retries=max_retries, extra_body=extra_body
         )
@@ -95,6 +98,8 @@ class PerplexityAgentProvider(StreamingProvider):
             return f"effort must be one of {', '.join(EFFORTS)}, or pinned like 'fast@2026-10-16.0'"
         if self.max_tokens is not None and not is_positive_int(self.max_tokens):
             return f"max_tokens must be a positive whole number, not {self.max_tokens!r}"
+        if self.search_recency is not None and self.search_recency not in RECENCIES:
+            return f"search_recency must be one of {', '.join(RECENCIES)}"
         if self.effort_field not in ("effort", "preset"):
             return "effort_field must be 'effort' or 'preset'"
         return None
@@ -144,6 +149,26 @@ class PerplexityAgentProvider(StreamingProvider):
                 tool[name] = getattr(request, name)
         return tool
 
+    def _check_combinations(self, request: WebSearchRequest) -> None:
+        super()._check_combinations(request)
+        unsupported = self._beside_mode(request)
+        if unsupported and request.on_unsupported == "raise":
+            raise UnsupportedFilterError(
+                f"{unsupported[0]}: leave it out, choose another provider, "
+                'or set on_unsupported="warn"',
+                provider=self.id,
+            )
+
+    def _beside_mode(self, request: WebSearchRequest) -> tuple[str, ...]:
+        """Return a message per filter that is lost because the tool of the mode takes none."""
+        if request.mode not in _TOOL_OF_MODE:
+            return ()
+        names = [name for name in set_filters(request) if name != "mode"]
+        return tuple(
+            f"{self.label} does not support the filter {name} with mode={request.mode}"
+            for name in names
+        )
+
     def _assembler(self) -> AgentAssembler:
         return AgentAssembler()
 
@@ -158,7 +183,8 @@ class PerplexityAgentProvider(StreamingProvider):
             add_sources(reader, sources, item)
         content = answer_text(reader, items)
         self.check_is_answer(body, reader, is_empty=content is None and not sources.found)
-        warnings = sources.warnings()
+        warnings = tuple(f"{message}; it was left out" for message in self._beside_mode(request))
+        warnings += sources.warnings()
         if status == "incomplete":
             warnings += (_incomplete_warning(reader, body.data),)
         if not any(item.get("type") in WEB_ITEMS for item in items):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..seam import FilterSupport, SupportedFilters, WebSearchRequest, WebSearchResult
-from ._perplexity import ApiKey, Body, filter_fields, is_positive_int
+from ._perplexity import ApiKey, Body, filter_fields, is_positive_int, wrapped
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sonar_body import add_sources, content_of, usage_of
@@ -64,6 +64,7 @@ class PerplexitySonarProvider(StreamingProvider):
         max_retries: int = 2,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
+        api_key = wrapped(api_key)
         super().__init__(
             api_key=api_key, base_url=base_url, max_retries=max_retries, extra_body=extra_body
         )

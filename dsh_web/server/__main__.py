@@ -31,6 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--latency", type=float, default=0.0, metavar="S", help="seconds to wait")
     parser.add_argument(
+        "--background-seconds",
+        type=float,
+        default=0.2,
+        metavar="S",
+        help="seconds that background runs and async jobs take (%(default)s)",
+    )
+    parser.add_argument(
         "--fault",
         action="append",
         default=[],
@@ -68,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
             annotations=options.annotations,
             faults=options.fault,
             latency=options.latency,
+            background_seconds=options.background_seconds,
         )
         server.start()
     except (ImportError, OSError, ValueError, OverflowError) as error:

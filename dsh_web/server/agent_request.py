@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,18 +80,25 @@ class AgentRequest:
     max_steps: int | None
     max_tool_calls: int | None
 
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """The JSON schema that the answer is to follow."""
+        wanted = self.values.get("response_format")
+        schema: Mapping[str, Any] | None = wanted and wanted["json_schema"]["schema"]
+        return schema
+
     def get(self, name: str, default: Any) -> Any:
         """Return a field as sent, or `default` if it is absent or null."""
         value = self.values.get(name)
         return default if value is None else value
 
 
-def read_agent_request(values: Any, known_responses: Container[str] = ()) -> AgentRequest:
+def read_agent_request(values: Any, may_be_continued: Callable[[str], bool]) -> AgentRequest:
     """Check a decoded body.
 
     Args:
         values: The decoded JSON.
-        known_responses: Ids that `previous_response_id` may name.
+        may_be_continued: Tells whether `previous_response_id` may hold an id.
 
     Raises:
         ApiError: 400 with the first thing that is wrong.
@@ -116,7 +123,10 @@ def read_agent_request(values: Any, known_responses: Container[str] = ()) -> Age
     fields.raise_invalid_parameter()
     tools = read_tools(fields)
     tool_choice = read_tool_choice(fields, tools)
-    _check_service_limits(fields, known_responses)
+    previous = fields.text("previous_response_id")
+    if previous is not None and not may_be_continued(previous):
+        # The service gives no reason here either.
+        raise ApiError(400)
     if cap is not None:
         cap = max(cap, _LEAST_OUTPUT_TOKENS)
     elif preset is not None:
@@ -248,19 +258,3 @@ def _check_response_format(fields: Fields) -> None:
     body = schema.object("schema")
     if body is None or body.values.get("type") != "object":
         schema.note("schema", "must be an object schema", "schema")
-
-
-def _check_service_limits(fields: Fields, known_responses: Container[str]) -> None:
-    previous = fields.values.get("previous_response_id")
-    if previous is not None and previous not in known_responses:
-        # The service gives no reason here either.
-        raise ApiError(400)
-    for name, meaning in (("stream", "streaming"), ("background", "background runs")):
-        if fields.values.get(name):
-            raise ApiError(400, f"{name}: the loopback server does not serve {meaning}", param=name)
-    if fields.has("response_format"):
-        raise ApiError(
-            400,
-            "response_format: the loopback server answers with text only",
-            param="response_format",
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from dsh_web.server.agent_request import AgentRequest
@@ -13,28 +14,21 @@ _PRESET_TOOLS = {"fast": ("web_search",)}
 _OTHER_PRESET_TOOLS = ("web_search", "fetch_url")
 
 
-def response_object(request: AgentRequest, run: AgentRun, response_id: str) -> dict[str, Any]:
-    """Return the answer to a finished run."""
-    now = int(time.time())
+def opening(request: AgentRequest, response_id: str, status: str) -> dict[str, Any]:
+    """Return the response object of a run that is not over."""
     tier = request.get("service_tier", "auto")
     return {
         "id": response_id,
         "object": "response",
-        "created_at": now,
-        "completed_at": now if run.is_complete else None,
-        "status": "completed" if run.is_complete else "incomplete",
-        "model": request.model,
-        "output": run.output,
+        "created_at": int(time.time()),
+        "completed_at": None,
+        "status": status,
+        # Until it is over, a run names the configuration that it was asked for.
+        "model": request.model if request.preset is None else request.preset.name,
+        "output": [],
         "error": None,
-        "incomplete_details": None if run.is_complete else {"reason": "max_output_tokens"},
-        "usage": usage(
-            model=request.model,
-            tier=tier,
-            input_tokens=run.input_tokens,
-            output_tokens=run.output_tokens,
-            reasoning_tokens=run.reasoning_tokens,
-            tools=run.tools,
-        ),
+        "incomplete_details": None,
+        "usage": None,
         "background": request.get("background", False),
         "store": request.get("store", True),
         "parallel_tool_calls": request.get("parallel_tool_calls", True),
@@ -58,6 +52,44 @@ def response_object(request: AgentRequest, run: AgentRun, response_id: str) -> d
         "frequency_penalty": 0,
         "truncation": request.get("truncation", ""),
     }
+
+
+def closing(
+    begun: Mapping[str, Any], request: AgentRequest, run: AgentRun, finished_at: int
+) -> dict[str, Any]:
+    """Return the response object of a run that is over.
+
+    Args:
+        begun: What `opening` returned for it.
+        request: What was asked.
+        run: What came of it.
+        finished_at: Unix second; the service reports it as the time of creation too.
+    """
+    reasons = {"incomplete": "max_output_tokens", "cancelled": "cancelled"}
+    reason = reasons.get(run.outcome)
+    is_cancelled = run.outcome == "cancelled"
+    return {
+        **begun,
+        "created_at": finished_at,
+        "completed_at": finished_at if run.outcome == "completed" else None,
+        "status": run.outcome,
+        "model": begun["model"] if is_cancelled else request.model,
+        "output": run.output,
+        "error": run.error,
+        "incomplete_details": None if reason is None else {"reason": reason},
+        "usage": None if is_cancelled else _usage(request, run),
+    }
+
+
+def _usage(request: AgentRequest, run: AgentRun) -> dict[str, Any]:
+    return usage(
+        model=request.model,
+        tier=request.get("service_tier", "auto"),
+        input_tokens=run.input_tokens,
+        output_tokens=run.output_tokens,
+        reasoning_tokens=run.reasoning_tokens,
+        tools=run.tools,
+    )
 
 
 def _reasoning(request: AgentRequest) -> dict[str, Any] | None:

@@ -76,6 +76,8 @@ class Tools:
     fetch_urls: int = 0
     """How many pages may be fetched; 0 if there is no `fetch_url` tool."""
     functions: tuple[str, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    """The types that were listed."""
     echo: tuple[dict[str, Any], ...] = ()
     """What the response repeats about them."""
 
@@ -133,7 +135,8 @@ def read_tools(request: Fields) -> Tools:
     if servers > _MOST_SERVERS:
         request.note("tools", f"may hold at most {_MOST_SERVERS} servers", "too_long")
     request.raise_invalid_parameter()
-    return Tools(web_search, fetch_urls, tuple(functions), tuple(echo))
+    kinds = frozenset(tool["type"] for tool in echo)
+    return Tools(web_search, fetch_urls, tuple(functions), kinds, tuple(echo))
 
 
 def read_tool_choice(request: Fields, tools: Tools) -> ToolChoice:

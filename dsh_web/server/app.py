@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dsh_web.server.agent_endpoint import AGENT_PATHS, AgentEndpoint, models_endpoint
+from dsh_web.server.agent_gathering import Gatherer
 from dsh_web.server.agent_run import Agent
 from dsh_web.server.api_errors import ApiError, InvalidBodyError
 from dsh_web.server.corpus import Document, Index
@@ -25,6 +26,7 @@ from dsh_web.server.sonar_endpoint import (
     SonarEndpoint,
     retired_endpoint,
 )
+from dsh_web.server.sonar_jobs import SonarJobs
 
 _PAGE_PATH = "/pages/"
 
@@ -34,7 +36,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 def build_app(settings: Settings, index: Index, recordings: Recordings | None) -> Starlette:
     """Return the application without the gateway around it."""
     routes = _replay_routes(recordings) if recordings is not None else _api_routes(settings, index)
-    routes.append(Route("/v1/models", _endpoint(models_endpoint), methods=["GET"]))
+    routes.append(_route("/v1/models", models_endpoint, "GET"))
     pages = Pages(index, settings, [f"{', '.join(_methods(r))} {r.path}" for r in routes])
     routes += [
         Route("/", pages.home, methods=["GET"]),
@@ -61,37 +63,58 @@ def _api_routes(settings: Settings, index: Index) -> list[Route]:
         return None if found is None else found.document
 
     search = SearchEndpoint(index, settings.multi_query)
-    agent = AgentEndpoint(Agent(index, find_page, settings.marker_style, settings.annotations))
-    routes = [Route("/search", _endpoint(search), methods=["POST"])]
-    routes += [Route(path, _endpoint(agent), methods=["POST"]) for path in AGENT_PATHS]
-    any_method = ["GET", "POST"]
-    for path in SONAR_PATHS:
-        if settings.sonar == "legacy":
-            routes.append(Route(path, _endpoint(SonarEndpoint(index)), methods=["POST"]))
-        else:
-            routes.append(Route(path, retired_endpoint, methods=any_method))
+    gatherer = Gatherer(index, find_page)
+    agent = AgentEndpoint(
+        Agent(gatherer, settings.marker_style, settings.annotations), settings.background_seconds
+    )
+    routes = [_route("/search", search, "POST")]
+    for path in AGENT_PATHS:
+        routes += [
+            _route(path, agent.create, "POST"),
+            _route(f"{path}/{{id}}", agent.retrieve, "GET"),
+            _route(f"{path}/{{id}}/cancel", agent.cancel, "POST"),
+            _route(f"{path}/{{id}}/files", agent.files, "GET"),
+            _route(f"{path}/{{id}}/files/{{file_id}}/content", agent.file_content, "GET"),
+        ]
+    return routes + (
+        _legacy_sonar_routes(settings, index) if settings.sonar == "legacy" else _retired_routes()
+    )
+
+
+def _legacy_sonar_routes(settings: Settings, index: Index) -> list[Route]:
+    sonar = SonarEndpoint(index)
+    jobs = SonarJobs(index, settings.background_seconds)
+    routes = [_route(path, sonar, "POST") for path in SONAR_PATHS]
     for path in ASYNC_SONAR_PATHS:
-        routes.append(Route(path, retired_endpoint, methods=any_method))
-        routes.append(Route(f"{path}/{{id}}", retired_endpoint, methods=any_method))
+        routes += [
+            _route(path, jobs.create, "POST"),
+            _route(path, jobs.list, "GET"),
+            _route(f"{path}/{{id}}", jobs.retrieve, "GET"),
+        ]
     return routes
+
+
+def _retired_routes() -> list[Route]:
+    paths = [*SONAR_PATHS, *ASYNC_SONAR_PATHS, *(f"{path}/{{id}}" for path in ASYNC_SONAR_PATHS)]
+    return [_route(path, retired_endpoint, "GET", "POST") for path in paths]
 
 
 def _replay_routes(recordings: Recordings) -> list[Route]:
     paths = {"search": ("/search",), "agent": AGENT_PATHS, "sonar": SONAR_PATHS}
     return [
-        Route(path, _endpoint(ReplayEndpoint(recordings, api)), methods=["POST"])
+        _route(path, ReplayEndpoint(recordings, api), "POST")
         for api, spellings in paths.items()
         for path in spellings
     ]
 
 
-def _endpoint(answer: Handler) -> Handler:
+def _route(path: str, answer: Handler, *methods: str) -> Route:
     # Starlette takes an object with __call__ for an ASGI application; a function is a request
     # handler.
     async def endpoint(request: Request) -> Response:
         return await answer(request)
 
-    return endpoint
+    return Route(path, endpoint, methods=list(methods))
 
 
 def _methods(route: Route) -> list[str]:

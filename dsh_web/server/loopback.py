@@ -52,6 +52,7 @@ class LoopbackServer:
         annotations: bool = False,
         faults: Sequence[Fault] = (),
         latency: float = 0.0,
+        background_seconds: float = 0.2,
     ) -> None:
         """Describe a server; nothing happens before `start`.
 
@@ -70,6 +71,7 @@ class LoopbackServer:
             annotations: Whether Agent answers carry `url_citation` annotations.
             faults: What goes wrong with every request.
             latency: Seconds of waiting before every answer.
+            background_seconds: Seconds that background runs and async jobs take.
 
         Raises:
             ValueError: if a value is out of range.
@@ -86,6 +88,7 @@ class LoopbackServer:
             multi_query=multi_query,
             annotations=annotations,
             latency=latency,
+            background_seconds=background_seconds,
         )
         self._faults = FaultPlan(faults)
         self._log = RequestLog()

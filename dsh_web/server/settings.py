@@ -23,6 +23,7 @@ class Settings:
     multi_query: MultiQueryShape = "flat"
     annotations: bool = False
     latency: float = 0.0
+    background_seconds: float = 0.2
 
     def __post_init__(self) -> None:
         for value, name, words in (
@@ -32,8 +33,12 @@ class Settings:
         ):
             if value not in words:
                 raise ValueError(f"{name} is {value!r}; use one of {', '.join(words)}")
-        if not 0 <= self.latency < float("inf"):
-            raise ValueError(f"latency is {self.latency!r}; use seconds >= 0")
+        for seconds, name in (
+            (self.latency, "latency"),
+            (self.background_seconds, "background_seconds"),
+        ):
+            if not 0 <= seconds < float("inf"):
+                raise ValueError(f"{name} is {seconds!r}; use seconds >= 0")
         if self.api_key == "":
             raise ValueError("api_key is empty; use None to accept any non-empty bearer")
         for folder, name in ((self.corpus, "corpus"), (self.replay, "replay")):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from dsh_web.server.api_errors import ApiError, read_json_object
+from dsh_web.server.api_errors import ApiError
 from dsh_web.server.excerpts import token_count
 from dsh_web.server.fields import Fields
 from dsh_web.server.filters import read_filters
@@ -26,19 +28,25 @@ class SonarRequest:
     context_size: str
     options: SearchOptions
     max_tokens: int | None
+    is_streamed: bool
+    is_concise: bool
     wants_search: bool
     wants_related_questions: bool
+    wants_images: bool
+    schema: Mapping[str, Any] | None
+    """The JSON schema that the answer is to follow; an empty one if it cannot be followed."""
 
 
-def read_sonar_request(body: bytes) -> SonarRequest:
-    """Read and check a request body.
+def read_sonar_request(fields: Fields) -> SonarRequest:
+    """Read and check a request.
+
+    Args:
+        fields: Its fields; what is wrong with them is reported under their path.
 
     Raises:
         ApiError: 400 for bad JSON, an unknown model, messages in a wrong order, or unusable
             filters. InvalidBodyError: for missing fields, wrong types and values out of range.
     """
-    values = read_json_object(body)
-    fields = Fields(values)
     for name in ("model", "messages"):
         if not fields.has(name):
             fields.note(name, "Field required", "missing")
@@ -48,8 +56,14 @@ def read_sonar_request(body: bytes) -> SonarRequest:
     fields.number("temperature", least=0, most=2)
     fields.number("top_p", least=0, most=1)
     is_streamed = fields.boolean("stream")
+    is_concise = fields.word("stream_mode", ("full", "concise")) == "concise"
     wants_search = not fields.boolean("disable_search")
     wants_related = fields.boolean("return_related_questions")
+    media = fields.object("media_response")
+    overrides = media.object("overrides") if media else None
+    wants_images = fields.boolean("return_images")
+    wants_images |= overrides is not None and overrides.boolean("return_images")
+    schema = _read_response_format(fields)
     options = fields.object("web_search_options")
     size = (options.word("search_context_size", CONTEXT_SIZES) if options else None) or "low"
     filters = read_filters(fields, fields.raise_invalid_body)
@@ -60,8 +74,6 @@ def read_sonar_request(body: bytes) -> SonarRequest:
             kind="invalid_model",
         )
     _check_order([role for role, _ in messages])
-    if is_streamed:
-        raise ApiError(400, "stream: the loopback server does not serve streaming", param="stream")
     per_page, total = CONTEXT_BUDGETS[size]
     return SonarRequest(
         model=model,
@@ -70,9 +82,27 @@ def read_sonar_request(body: bytes) -> SonarRequest:
         context_size=size,
         options=SearchOptions(5 if size == "low" else 10, per_page // 4, total, filters),
         max_tokens=max_tokens,
+        is_streamed=is_streamed,
+        is_concise=is_concise,
         wants_search=wants_search,
         wants_related_questions=wants_related,
+        wants_images=wants_images,
+        schema=schema,
     )
+
+
+def _read_response_format(fields: Fields) -> Mapping[str, Any] | None:
+    wanted = fields.object("response_format")
+    kind = wanted.word("type", ("text", "json_schema", "regex")) if wanted else None
+    if wanted is None or kind in {None, "text"}:
+        return None
+    if kind == "regex":
+        return {}
+    outer = wanted.object("json_schema")
+    schema = outer.object("schema") if outer else None
+    if schema is None:
+        wanted.note("json_schema", "Field required", "missing")
+    return schema.values if schema else None
 
 
 def _read_message(message: Fields) -> tuple[str, str]:

@@ -124,7 +124,10 @@ def test_the_langchain_retriever_takes_the_address_from_the_environment(
     monkeypatch.setenv("PERPLEXITY_BASE_URL", server.url)
     monkeypatch.setenv("PERPLEXITY_API_KEY", server.api_key)
 
-    documents = PerplexitySearchRetriever(k=2).invoke(QUESTION)
+    retriever = PerplexitySearchRetriever(k=2)
+    documents = retriever.invoke(QUESTION)
+    # Its client would stay connected until the garbage collector comes by.
+    retriever.client.close()
 
     assert len(documents) == 2
     assert documents[0].metadata["url"] == TIDES

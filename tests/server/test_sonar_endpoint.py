@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from perplexity import Perplexity
 
 from dsh_web.server import LoopbackServer
 
@@ -129,3 +132,113 @@ def test_legacy_max_tokens_cuts_the_answer(legacy: httpx.Client) -> None:
 
     assert answer["choices"][0]["finish_reason"] == "length"
     assert len(answer["choices"][0]["message"]["content"]) <= 20
+
+
+def test_legacy_images_are_there_on_request_and_empty(legacy: httpx.Client) -> None:
+    media = {"overrides": {"return_images": True}}
+
+    assert "images" not in legacy.post("/v1/sonar", json=body()).json()
+    assert legacy.post("/v1/sonar", json=body(return_images=True)).json()["images"] == []
+    assert legacy.post("/v1/sonar", json=body(media_response=media)).json()["images"] == []
+
+
+def test_legacy_schemas_are_filled(legacy: httpx.Client) -> None:
+    schema = {"type": "object", "properties": {"fact": {"type": "string"}}, "required": ["fact"]}
+    wanted = {"type": "json_schema", "json_schema": {"schema": schema}}
+
+    answer = legacy.post("/v1/sonar", json=body(response_format=wanted)).json()
+    plain = legacy.post("/v1/sonar", json=body(response_format={"type": "text"}))
+
+    assert json.loads(answer["choices"][0]["message"]["content"])["fact"]
+    assert plain.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"type": "regex", "regex": {"regex": "a+"}},
+        {"type": "json_schema", "json_schema": {"schema": {"type": "array"}}},
+    ],
+)
+def test_legacy_formats_that_cannot_be_met_fail(legacy: httpx.Client, wanted: Any) -> None:
+    answer = legacy.post("/v1/sonar", json=body(response_format=wanted))
+
+    assert answer.status_code == 502
+    assert answer.json()["error"]["type"] == "upstream_structured_output_failed"
+
+
+@pytest.mark.parametrize("path", ["/v1/async/sonar", "/async/chat/completions"])
+def test_legacy_jobs_run_to_their_end(legacy: httpx.Client, path: str) -> None:
+    created = legacy.post(path, json={"request": body()})
+    jobs = [created.json()]
+    while jobs[-1]["status"] in {"CREATED", "IN_PROGRESS"}:
+        jobs.append(legacy.get(f"{path}/{jobs[0]['id']}").json())
+        time.sleep(0.01)
+
+    assert created.status_code == 200
+    assert list(dict.fromkeys(job["status"] for job in jobs)) == [
+        *("CREATED", "IN_PROGRESS", "COMPLETED"),
+    ]
+    assert jobs[0]["response"] is None
+    assert jobs[-1]["response"]["object"] == "chat.completion"
+    assert jobs[-1]["completed_at"] >= jobs[-1]["created_at"]
+    listed = legacy.get(path).json()["requests"]
+    assert listed[0]["id"] == jobs[0]["id"]
+    assert "response" not in listed[0]
+
+
+def test_legacy_jobs_can_fail(legacy: httpx.Client) -> None:
+    wanted = {"type": "regex", "regex": {"regex": "a+"}}
+    job = legacy.post("/v1/async/sonar", json={"request": body(response_format=wanted)}).json()
+    while job["status"] in {"CREATED", "IN_PROGRESS"}:
+        job = legacy.get(f"/v1/async/sonar/{job['id']}").json()
+
+    assert job["status"] == "FAILED"
+    assert "schema" in job["error_message"]
+    assert job["response"] is None
+    assert job["failed_at"] >= job["created_at"]
+
+
+def test_legacy_jobs_are_idempotent_by_key(legacy: httpx.Client) -> None:
+    first, second, third = (
+        legacy.post("/v1/async/sonar", json={"request": body(), "idempotency_key": key}).json()
+        for key in ("a", "a", "b")
+    )
+
+    assert first["id"] == second["id"] != third["id"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "place"),
+    [
+        ({}, 422, ["body", "request"]),
+        ({"request": {"messages": []}}, 422, ["body", "request", "model"]),
+        ({"request": body(stream=True)}, 400, None),
+        ({"request": body(model="x")}, 400, None),
+    ],
+)
+def test_legacy_jobs_are_checked_at_once(
+    legacy: httpx.Client, sent: Any, status: int, place: Any
+) -> None:
+    answer = legacy.post("/v1/async/sonar", json=sent)
+
+    assert answer.status_code == status
+    if place:
+        assert answer.json()["detail"][0]["loc"] == place
+
+
+def test_an_unknown_legacy_job_is_a_404(legacy: httpx.Client) -> None:
+    assert legacy.get("/v1/async/sonar/none").status_code == 404
+
+
+def test_the_sdk_reads_jobs(legacy_server: LoopbackServer) -> None:
+    with Perplexity(api_key=legacy_server.api_key, base_url=legacy_server.url) as sdk:
+        job: Any = sdk.async_.chat.completions.create(
+            request={"model": "sonar", "messages": [{"role": "user", "content": QUESTION}]}
+        )
+        while job.status != "COMPLETED":
+            job = sdk.async_.chat.completions.get(job.id)
+        listed = sdk.async_.chat.completions.list()
+
+    assert "[1]" in job.response.choices[0].message.content
+    assert job.id in {entry.id for entry in listed.requests}

@@ -1,0 +1,289 @@
+"""Recorded responses: served byte for byte, compared with what was counted in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from . import not_yet
+from .calls import MODES, Mode, environment, measured_call
+from .case_files import Recording
+from .checks.compare import Complaint, differs, missing_from
+from .expectations import Verdict
+from .network_watch import watch_network
+from .outcome import NotMeasuredError
+from .stage import PROVIDERS, STUB_KEY, web_error_in
+from .stub_server import Reply, StubServer
+
+SURFACES: Final = {
+    "sonar": ("sonar",),
+    "agent": ("agent",),
+    "search": ("search",),
+    # An error can meet any of them, and all must read it alike.
+    "errors": tuple(PROVIDERS),
+}
+"""`api` of a recording to the surfaces whose providers must read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """One recording, one provider, one mode."""
+
+    recording: Recording
+    surface: str
+    mode: Mode
+
+    @property
+    def id(self) -> str:
+        """The file, for errors the surface, and the mode."""
+        name = self.recording.file
+        is_shared = self.recording.api == "errors" and self.surface
+        return "-".join(filter(None, (name, self.surface if is_shared else "", self.mode)))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the provider made of a recording."""
+
+    recording: Recording
+    status: int
+    """Sent with the body."""
+    result: Any
+    error: Any
+
+    @property
+    def answer(self) -> Any:
+        """The result.
+
+        Raises:
+            NotMeasuredError: There was an error instead.
+        """
+        if self.result is None:
+            raise NotMeasuredError(f"no result to compare: {self.error!r}")
+        return self.result
+
+    @property
+    def content(self) -> str:
+        """The answer text."""
+        return self.answer.content or ""
+
+    @property
+    def listed(self) -> list[Any]:
+        """The sources that stood in a result list; none after an error."""
+        if self.result is None:
+            return []
+        return [source for source in self.result.sources if source.origin != "page"]
+
+
+def recorded_runs_of(recording: Recording) -> list[RecordedRun]:
+    """Return every run of a recording; one of an unknown api runs too, and fails."""
+    surfaces = SURFACES.get(recording.api, ("",)) if _skipped_api(recording) is None else ("",)
+    return [RecordedRun(recording, surface, mode) for surface in surfaces for mode in MODES]
+
+
+def reason_to_skip(recording: Recording) -> str | None:
+    """Return why the recording belongs to a later milestone, or None."""
+    return _skipped_api(recording)
+
+
+def _skipped_api(recording: Recording) -> str | None:
+    return not_yet.RECORDED_APIS.get(f"{recording.provider}/{recording.api}")
+
+
+def run_recording(run: RecordedRun) -> Verdict:
+    """Return how the provider's reading differs from what was counted."""
+    recording = run.recording
+    verdict = Verdict()
+    if run.surface not in PROVIDERS or recording.provider != "perplexity":
+        verdict.complaints.append(f"unknown api: {recording.provider}/{recording.api}")
+        return verdict
+    reading = _read(run)
+    if recording.api == "errors" and getattr(reading.error, "code", None) != "WEB_PROVIDER_ERROR":
+        verdict.complaints.append(f"expected WEB_PROVIDER_ERROR, got {reading.error!r}")
+    for key, want in recording.expected.items():
+        if key in not_yet.RECORDED_KEYS:
+            verdict.skipped[key] = not_yet.RECORDED_KEYS[key]
+        elif key not in CHECKS and key not in ABOUT_THE_FILE:
+            verdict.complaints.append(f"unknown expectation key: {key}")
+        elif key in CHECKS:
+            try:
+                complaint = CHECKS[key](want, reading)
+            except NotMeasuredError as reason:
+                complaint = str(reason)
+            if complaint:
+                verdict.complaints.append(f"{key}: {complaint}")
+    return verdict
+
+
+def _read(run: RecordedRun) -> Reading:
+    import dsh_web
+
+    recording = run.recording
+    status = status_of(recording)
+    is_json = PurePosixPath(recording.file).suffix == ".json"
+    kind = "application/json" if is_json else "text/html"
+    reply = Reply(status, {"content-type": kind}, (recording.body,))
+    with StubServer(lambda request: reply) as server, environment({}), watch_network():
+        make_provider = getattr(dsh_web, PROVIDERS[run.surface])
+        runtime = dsh_web.WebRuntime()
+        runtime.register_search_provider(
+            make_provider(api_key=STUB_KEY, base_url=server.url, max_retries=0)
+        )
+        call = measured_call(run.mode, lambda: runtime.search("q"), lambda: runtime.asearch("q"))
+        runtime.close()
+    return Reading(recording, status, call.value, web_error_in(call.error))
+
+
+def status_of(recording: Recording) -> int:
+    """Return the HTTP status of a recording: noted, else in an error's body or file name."""
+    noted = re.search(r"HTTP (\d{3})", recording.notes)
+    if noted:
+        return int(noted.group(1))
+    if recording.api != "errors":
+        return 200
+    code = _error_code(recording.body)
+    named = re.search(r"(?<!\d)([45]\d\d)(?!\d)", PurePosixPath(recording.file).name)
+    if code is not None:
+        return code
+    # A gateway's answer when nothing says otherwise.
+    return int(named.group(1)) if named else 502
+
+
+def _error_code(body: bytes) -> int | None:
+    try:
+        code = json.loads(body)["error"]["code"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return code if isinstance(code, int) and 400 <= code < 600 else None
+
+
+# -- what was counted --------------------------------------------------------------------------
+
+
+def _answer_chars(want: int | None, reading: Reading) -> Complaint:
+    if reading.result is None:
+        return None if want is None else f"no answer: {reading.error!r}"
+    got = reading.result.content
+    if want is None or got is None:
+        return differs(want, None if got is None else len(got))
+    # A package may keep leading reasoning apart; then the rest is the answer.
+    apart = reading.recording.expected.get("answer_chars_after_think")
+    return None if apart is not None and len(got) == apart else differs(want, len(got))
+
+
+def _chars_after_think(want: int, reading: Reading) -> Complaint:
+    _, mark, rest = reading.content.partition("</think>")
+    return differs(want, len(rest.lstrip() if mark else reading.content))
+
+
+def _has_think(want: bool, reading: Reading) -> Complaint:
+    apart = reading.recording.expected.get("answer_chars_after_think")
+    is_apart = len(reading.content) == apart
+    return differs(want, is_apart or reading.content.lstrip().startswith("<think>"))
+
+
+def _n_sources(want: int, reading: Reading) -> Complaint:
+    # Only the Agent's list is free of repeats; the other APIs number by position.
+    distinct = reading.recording.expected.get("n_distinct_urls")
+    is_agent = reading.recording.api == "agent"
+    return differs(distinct if is_agent and distinct is not None else want, len(reading.listed))
+
+
+def _n_distinct_urls(want: int, reading: Reading) -> Complaint:
+    return differs(want, len({source.url for source in reading.listed}))
+
+
+def _first_source_url(want: str | None, reading: Reading) -> Complaint:
+    return differs(want, reading.listed[0].url if reading.listed else None)
+
+
+def _n_entries(want: int, reading: Reading) -> Complaint:
+    left_out = want - len(reading.listed)
+    is_said = any(str(left_out) in warning for warning in reading.answer.warnings)
+    return None if left_out == 0 or is_said else f"{left_out} entries left out without a warning"
+
+
+def _error_message(want: str | None, reading: Reading) -> Complaint:
+    if reading.error is None:
+        return "there was no error"
+    return None if want is None else missing_from(str(reading.error), want)
+
+
+def _error_code_is_status(want: Any, reading: Reading) -> Complaint:
+    if not isinstance(want, int):
+        return None  # a word of the vendor's, which the seam does not carry
+    return differs(want, getattr(reading.error, "status_code", None))
+
+
+def _unreadable(want: bool, reading: Reading) -> Complaint:
+    """A body without a message of its own: the status must survive it."""
+    if not want:
+        return None
+    error = reading.error
+    return differs(reading.status, getattr(error, "status_code", None)) or missing_from(
+        str(error), str(reading.status)
+    )
+
+
+def _html_title(want: str, reading: Reading) -> Complaint:
+    complaint = _unreadable(True, reading)
+    return complaint or ("markup in the message" if "<" in str(reading.error) else None)
+
+
+def _status(want: str, reading: Reading) -> Complaint:
+    """The run's status decides, not HTTP 200."""
+    if want in ("completed", "incomplete"):
+        reason = {"completed": "stop", "incomplete": "length"}[want]
+        return differs(reason, reading.answer.finish_reason)
+    got = getattr(reading.error, "code", None)
+    return None if got == "WEB_PROVIDER_ERROR" else f"{want} must be an error, got {reading.result}"
+
+
+def _answer_is_json(want: bool, reading: Reading) -> Complaint:
+    try:
+        json.loads(reading.content)
+    except ValueError:
+        return differs(want, False)
+    return differs(want, True)
+
+
+def _usage(want: Mapping[str, Any], reading: Reading) -> Complaint:
+    usage = reading.answer.usage
+    return differs(dict(want), {name: getattr(usage, name, None) for name in want})
+
+
+CHECKS: Final[Mapping[str, Callable[[Any, Reading], Complaint]]] = {
+    "answer_chars": _answer_chars,
+    "answer_chars_after_think": _chars_after_think,
+    "answer_is_json": _answer_is_json,
+    "has_think": _has_think,
+    "n_sources": _n_sources,
+    "n_distinct_urls": _n_distinct_urls,
+    "n_entries": _n_entries,
+    "first_source_url": _first_source_url,
+    "error_message": _error_message,
+    "error_code": _error_code_is_status,
+    "not_json": _unreadable,
+    "empty_body": _unreadable,
+    "html_title": _html_title,
+    "status": _status,
+    "model": lambda want, reading: differs(want, reading.answer.model),
+    "finish_reason": lambda want, reading: differs(want, reading.answer.finish_reason),
+    "usage": _usage,
+}
+"""Expectation key to the function that compares it."""
+
+ABOUT_THE_FILE: Final = {
+    "error_type": "the seam has its own codes",
+    "item_types": "describes the body; items that the provider does not know are skipped",
+    "n_finance_results": "finance results are not web sources",
+    "n_finance_sources": "finance results are not web sources",
+    "n_citations": "the flat list beside search_results",
+    "sources_from": "says where the counts come from",
+    "reasoning_chars": "reasoning beside the answer is not part of it",
+}
+"""Keys that say something of the file which no result shows, with the reason."""
