@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .calls import SearchFields, SearchFilters
+    from .arguments import SearchFields, SearchFilters
     from .cancel import CancelReason, CancelToken
     from .errors import (
+        BudgetExceededError,
         InvalidRequestError,
         ProviderError,
         SelectionError,
@@ -34,12 +35,25 @@ if TYPE_CHECKING:
         TextDelta,
         UsageReported,
     )
-    from .flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, TransportError
+    from .explain import Explanation
+    from .flow import (
+        Emit,
+        Flow,
+        HttpHead,
+        HttpRequest,
+        HttpResponse,
+        OpenStream,
+        ReadChunk,
+        Resolve,
+        Sleep,
+        TransportError,
+    )
+    from .metering import Budget, UsageTotal
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
     from .registry import ProviderStatus
-    from .retry import RetryPolicy, send_with_retries
+    from .retry import RetryPolicy, open_with_retries, send_with_retries
     from .runtime import WebRuntime
     from .seam import (
         FilterSupport,
@@ -50,6 +64,7 @@ if TYPE_CHECKING:
         WebFetchProvider,
         WebFetchRequest,
         WebFetchResult,
+        WebFinance,
         WebImage,
         WebSearchProvider,
         WebSearchRequest,
@@ -59,9 +74,12 @@ if TYPE_CHECKING:
     from .streams import AsyncSearchStream, SearchStream
 
 _HOME = {
-    "calls": ("SearchFields", "SearchFilters"),
+    "arguments": ("SearchFields", "SearchFilters"),
     "cancel": ("CancelReason", "CancelToken"),
+    "explain": ("Explanation",),
+    "metering": ("Budget", "UsageTotal"),
     "errors": (
+        "BudgetExceededError",
         "InvalidRequestError",
         "ProviderError",
         "SelectionError",
@@ -79,12 +97,23 @@ _HOME = {
         "UsageReported",
     ),
     "streams": ("AsyncSearchStream", "SearchStream"),
-    "flow": ("Flow", "HttpRequest", "HttpResponse", "Resolve", "Sleep", "TransportError"),
+    "flow": (
+        "Emit",
+        "Flow",
+        "HttpHead",
+        "HttpRequest",
+        "HttpResponse",
+        "OpenStream",
+        "ReadChunk",
+        "Resolve",
+        "Sleep",
+        "TransportError",
+    ),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
     "registry": ("ProviderStatus",),
-    "retry": ("RetryPolicy", "send_with_retries"),
+    "retry": ("RetryPolicy", "open_with_retries", "send_with_retries"),
     "runtime": ("WebRuntime",),
     "seam": (
         "FilterSupport",
@@ -95,6 +124,7 @@ _HOME = {
         "WebFetchProvider",
         "WebFetchRequest",
         "WebFetchResult",
+        "WebFinance",
         "WebImage",
         "WebSearchProvider",
         "WebSearchRequest",
@@ -106,14 +136,20 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "AsyncSearchStream",
+    "Budget",
+    "BudgetExceededError",
     "CancelReason",
     "CancelToken",
+    "Emit",
+    "Explanation",
     "FilterSupport",
     "Flow",
     "HtmlBody",
+    "HttpHead",
     "HttpRequest",
     "HttpResponse",
     "InvalidRequestError",
+    "OpenStream",
     "PdfBody",
     "PerplexityAgentProvider",
     "PerplexitySearchProvider",
@@ -121,6 +157,7 @@ __all__ = [
     "Progress",
     "ProviderError",
     "ProviderStatus",
+    "ReadChunk",
     "Resolve",
     "RetryPolicy",
     "SearchDone",
@@ -137,11 +174,13 @@ __all__ = [
     "UnsupportedFilterError",
     "Usage",
     "UsageReported",
+    "UsageTotal",
     "WebCancelledError",
     "WebError",
     "WebFetchProvider",
     "WebFetchRequest",
     "WebFetchResult",
+    "WebFinance",
     "WebImage",
     "WebRuntime",
     "WebSearchProvider",
@@ -150,6 +189,7 @@ __all__ = [
     "WebSearchSource",
     "WebTimeoutError",
     "__version__",
+    "open_with_retries",
     "send_with_retries",
 ]
 

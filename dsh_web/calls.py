@@ -1,17 +1,24 @@
-"""One call through the seam: choosing its provider, its limits, and the names of its failures."""
+"""One call through the seam: its limits, its meter, and the names of its failures."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .cancel import CancelToken
-from .errors import InvalidRequestError, ProviderError, WebCancelledError, WebError, WebTimeoutError
+from .errors import (
+    ProviderError,
+    UnsupportedFilterError,
+    WebCancelledError,
+    WebError,
+    WebTimeoutError,
+)
 from .events import SearchDone, StreamEvent
+from .explain import Explanation, explain_call
 from .filters import apply_support
 from .flow import Flow
 from .merge import cap_sources
+from .metering import UsageMeter
 from .seam import (
     WebFetchProvider,
     WebFetchRequest,
@@ -20,67 +27,22 @@ from .seam import (
     WebSearchRequest,
     WebSearchResult,
 )
+from .sharing import SharedCalls
 from .streams import SourceCap
+from .structured import parse_answer
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from ._io.async_driver import AsyncDriver
+    from ._io.scope import AsyncScope, SyncScope
     from ._io.sync_driver import SyncDriver
 
-__all__ = [
-    "UNSET",
-    "FetchCall",
-    "SearchCall",
-    "SearchFields",
-    "SearchFilters",
-    "Unset",
-    "checked_timeout",
-    "search_request",
-]
+__all__ = ["FetchCall", "SearchCall"]
 
 Result = TypeVar("Result")
 
 
-class SearchFilters(TypedDict, total=False):
-    """The neutral filters and options of `WebSearchRequest`, as keywords of a call."""
-
-    recency: Literal["hour", "day", "week", "month", "year"] | None
-    published_after: date | str | None
-    published_before: date | str | None
-    updated_after: date | str | None
-    updated_before: date | str | None
-    include_domains: Sequence[str]
-    exclude_domains: Sequence[str]
-    country: str | None
-    languages: Sequence[str]
-    context_size: Literal["low", "medium", "high"] | None
-    mode: Literal["web", "academic", "sec", "people", "finance"] | None
-    max_tokens_per_page: int | None
-    max_tokens: int | None
-    on_unsupported: Literal["raise", "warn"]
-    include_raw: bool
-
-
-class SearchFields(SearchFilters, total=False):
-    """Every field of `WebSearchRequest` that a call can give next to a query text."""
-
-    max_results: int | None
-
-
-class Unset:
-    """The type of `UNSET`."""
-
-    def __repr__(self) -> str:
-        return "<runtime default>"
-
-
-UNSET = Unset()
-"""Stands for "not given" where None already means "no limit"."""
-
-
-class _Call:
-    """What a search and a fetch share: running a flow under limits and naming its failures."""
+class _Limits:
+    """A call's cancel token and time, and what its failures are called."""
 
     def __init__(
         self,
@@ -95,48 +57,48 @@ class _Call:
         self._cancel = cancel
         self._timeout = timeout
 
-    def drive(self, driver: SyncDriver, start: Callable[[], Flow[Result]]) -> Result:
+    def run(self, work: Callable[[SyncScope], Result]) -> Result:
+        """Return what `work` returns under the limits."""
         from ._io.scope import sync_scope
 
         try:
             with sync_scope(self._timeout, self._cancel) as scope:
                 scope.check()
-                return driver.run(start(), scope)
+                return work(scope)
         except Exception as error:
             self._raise(error)
 
-    async def drive_async(self, driver: AsyncDriver, start: Callable[[], Flow[Result]]) -> Result:
+    async def run_async(self, work: Callable[[AsyncScope], Awaitable[Result]]) -> Result:
+        """Return what `work` returns; it guards itself with the scope that it is given."""
         from ._io.scope import AsyncScope
 
         try:
-            return await driver.run(start(), AsyncScope(self._timeout, self._cancel))
+            scope = AsyncScope(self._timeout, self._cancel)
+            scope.check()
+            return await work(scope)
         except Exception as error:
             self._raise(error)
 
     def stream(
-        self, driver: SyncDriver, start: Callable[[], Flow[Result]]
+        self, work: Callable[[SyncScope], Generator[Any, None, Result]]
     ) -> Generator[Any, None, Result]:
-        """Yield what the flow emits and return its result."""
+        """Yield what `work` yields, and return what it returns, under the limits."""
         from ._io.scope import sync_scope
 
         try:
             with sync_scope(self._timeout, self._cancel) as scope:
                 scope.check()
-                return (yield from driver.stream(start(), scope))
+                return (yield from work(scope))
         except Exception as error:
             self._raise(error)
 
     async def stream_async(
-        self,
-        driver: AsyncDriver,
-        start: Callable[[], Flow[Result]],
-        done: Callable[[Result], None],
+        self, work: Callable[[AsyncScope], AsyncGenerator[Any, None]]
     ) -> AsyncGenerator[Any, None]:
-        """Yield what the flow emits and hand its result to `done`."""
+        """Yield what `work` yields; it guards itself with the scope that it is given."""
         from ._io.scope import AsyncScope
 
-        scope = AsyncScope(self._timeout, self._cancel)
-        events = driver.stream(start(), scope, done)
+        events = work(AsyncScope(self._timeout, self._cancel))
         try:
             async for event in events:
                 yield event
@@ -170,10 +132,19 @@ class _Call:
 
 
 class SearchCall:
-    """A search by one provider.
+    """A search by one provider, ready to run.
+
+    Args:
+        provider: Who runs it.
+        request: What is asked.
+        cancel: Stops the call.
+        timeout: Seconds; None: no limit.
+        meter: Admits the call and counts what it consumes.
+        shared: Lets identical calls share one request.
+        queries: Several queries for a provider that takes them in one request.
 
     Raises:
-        UnsupportedFilterError: See `filters.apply_support`.
+        UnsupportedFilterError: The provider cannot honour something that is set.
     """
 
     def __init__(
@@ -182,45 +153,117 @@ class SearchCall:
         request: WebSearchRequest,
         cancel: CancelToken | None,
         timeout: float | None,
+        *,
+        meter: UsageMeter,
+        shared: SharedCalls,
+        queries: tuple[str, ...] = (),
     ) -> None:
-        self._call = _Call(provider, "search", cancel, timeout)
-        supported = getattr(provider, "supported_filters", {})
-        self._request, self._warnings = apply_support(
-            request, supported, self._call.label, provider.id
-        )
+        self._limits = _Limits(provider, "search", cancel, timeout)
         self._provider = provider
+        self._asked = request
+        self._request, self._warnings = _supported_part(provider, request, self._limits.label)
+        self._meter = meter
+        self._shared = shared
+        self._queries = queries
+
+    def explain(self) -> Explanation:
+        """Return what the call would send."""
+        return explain_call(self._provider, self._asked, self._request, self._warnings)
 
     def run(self, driver: SyncDriver) -> WebSearchResult:
         """Perform the call, blocking."""
-        return self._bounded(self._call.drive(driver, self._start))
+
+        def alone(scope: SyncScope) -> WebSearchResult:
+            self._meter.admit()
+            try:
+                result = driver.run(self._start(), scope)
+            except BaseException:
+                self._meter.record_failure()
+                raise
+            return self._counted(result)
+
+        def work(scope: SyncScope) -> WebSearchResult:
+            if self._shared.is_off:
+                return alone(scope)
+            return self._shared.run(self._key(), lambda: alone(scope), scope)
+
+        return self._finished(self._limits.run(work))
 
     async def run_async(self, driver: AsyncDriver) -> WebSearchResult:
         """Perform the call on the running event loop."""
-        return self._bounded(await self._call.drive_async(driver, self._start))
 
-    def _start(self) -> Flow[WebSearchResult]:
-        return self._provider.search_flow(self._request)
+        async def alone(scope: AsyncScope) -> WebSearchResult:
+            self._meter.admit()
+            try:
+                result = await driver.run(self._start(), scope)
+            except BaseException:
+                self._meter.record_failure()
+                raise
+            return self._counted(result)
+
+        async def work(scope: AsyncScope) -> WebSearchResult:
+            if self._shared.is_off:
+                return await alone(scope)
+            return await self._shared.run_async(self._key(), lambda: alone(scope), scope)
+
+        return self._finished(await self._limits.run_async(work))
 
     def stream(self, driver: SyncDriver) -> Generator[StreamEvent, None, None]:
         """Yield the events of the call, the result last."""
         cap = SourceCap(self._request.max_results)
-        events = self._call.stream(driver, self._start_stream)
-        result = yield from cap.applied_to(events)
-        yield SearchDone(result=self._bounded(result))
+
+        def work(scope: SyncScope) -> Generator[StreamEvent, None, WebSearchResult]:
+            self._meter.admit()
+            try:
+                result = yield from cap.applied_to(driver.stream(self._start_stream(), scope))
+            except BaseException:
+                self._meter.record_failure()
+                raise
+            return self._counted(result)
+
+        result = yield from self._limits.stream(work)
+        yield SearchDone(result=self._finished(result))
 
     async def stream_async(self, driver: AsyncDriver) -> AsyncGenerator[StreamEvent, None]:
         """Yield the events of the call, the result last."""
         cap = SourceCap(self._request.max_results)
         results: list[WebSearchResult] = []
-        events = self._call.stream_async(driver, self._start_stream, results.append)
+
+        async def work(scope: AsyncScope) -> AsyncGenerator[StreamEvent, None]:
+            self._meter.admit()
+            events = driver.stream(self._start_stream(), scope, results.append)
+            try:
+                async for event in events:
+                    capped = cap.apply(event)
+                    if capped is not None:
+                        yield capped
+                results[0] = self._counted(results[0])
+            except BaseException:
+                self._meter.record_failure()
+                raise
+            finally:
+                await events.aclose()
+
+        events = self._limits.stream_async(work)
         try:
             async for event in events:
-                capped = cap.apply(event)
-                if capped is not None:
-                    yield capped
+                yield event
         finally:
             await events.aclose()
-        yield SearchDone(result=self._bounded(results[0]))
+        yield SearchDone(result=self._finished(results[0]))
+
+    def _key(self) -> str:
+        """Return a text that is the same for calls that would send and return the same."""
+        request = self._request.model_dump_json()
+        return f"{self._provider.id}:{id(self._provider)}:{self._queries}:{request}"
+
+    def _start(self) -> Flow[WebSearchResult]:
+        if self._queries:
+            flow: Flow[WebSearchResult] = self._provider.search_many_flow(  # type: ignore[attr-defined]
+                self._queries, self._request
+            )
+            return flow
+        return self._provider.search_flow(self._request)
 
     def _start_stream(self) -> Flow[WebSearchResult]:
         # A provider without streaming answers in one piece: the final event alone.
@@ -228,16 +271,51 @@ class SearchCall:
         flow: Flow[WebSearchResult] = start(self._request)
         return flow
 
-    def _bounded(self, result: WebSearchResult) -> WebSearchResult:
+    def _counted(self, result: WebSearchResult) -> WebSearchResult:
+        """Return `result` after checking its type and counting what it has consumed."""
         if not isinstance(result, WebSearchResult):
             raise ProviderError(
-                f"{self._call.label} search failed: its flow returned "
+                f"{self._limits.label} search failed: its flow returned "
                 f"{type(result).__name__}, not a WebSearchResult",
                 provider=self._provider.id,
             )
+        self._meter.record(result)
+        return result
+
+    def _finished(self, result: WebSearchResult) -> WebSearchResult:
+        changes: dict[str, Any] = {}
         if self._warnings:
-            result = result.model_copy(update={"warnings": self._warnings + result.warnings})
+            changes["warnings"] = self._warnings + result.warnings
+        if self._request.response_format is not None:
+            changes["parsed"] = self._parsed(result, self._request.response_format)
+        if changes:
+            result = result.model_copy(update=changes)
         return cap_sources(result, self._request.max_results)
+
+    def _parsed(self, result: WebSearchResult, schema: dict[str, Any]) -> Any:
+        try:
+            return parse_answer(result.content, schema)
+        except ProviderError as error:
+            error.provider, error.request_id = result.provider, result.request_id
+            raise
+
+
+def _supported_part(
+    provider: WebSearchProvider, request: WebSearchRequest, label: str
+) -> tuple[WebSearchRequest, tuple[str, ...]]:
+    """Return the request without what the provider cannot honour, and the warnings that follow."""
+    supported = getattr(provider, "supported_filters", {})
+    sent, warnings = apply_support(request, supported, label, provider.id)
+    if sent.response_format is None or getattr(provider, "supports_response_format", False):
+        return sent, warnings
+    message = f"{label} does not support response_format"
+    if request.on_unsupported == "raise":
+        raise UnsupportedFilterError(
+            f'{message}: choose another provider, or set on_unsupported="warn"',
+            provider=provider.id,
+        )
+    sent = sent.model_copy(update={"response_format": None})
+    return sent, (*warnings, f"{message}; it was left out")
 
 
 class FetchCall:
@@ -252,45 +330,15 @@ class FetchCall:
     ) -> None:
         self._request = request
         self._provider = provider
-        self._call = _Call(provider, "fetch", cancel, timeout)
+        self._limits = _Limits(provider, "fetch", cancel, timeout)
 
     def run(self, driver: SyncDriver) -> WebFetchResult:
         """Perform the call, blocking."""
-        return self._call.drive(driver, self._start)
+        return self._limits.run(lambda scope: driver.run(self._start(), scope))
 
     async def run_async(self, driver: AsyncDriver) -> WebFetchResult:
         """Perform the call on the running event loop."""
-        return await self._call.drive_async(driver, self._start)
+        return await self._limits.run_async(lambda scope: driver.run(self._start(), scope))
 
     def _start(self) -> Flow[WebFetchResult]:
         return self._provider.fetch_flow(self._request)
-
-
-def search_request(request: WebSearchRequest | str, fields: SearchFields) -> WebSearchRequest:
-    """Return the complete request for a query, or for a request with some fields changed.
-
-    Raises:
-        InvalidRequestError: A field is blank, out of range or of the wrong type.
-    """
-    if isinstance(request, WebSearchRequest):
-        if not fields:
-            return request
-        # Built again rather than copied, so that the new fields are checked.
-        return WebSearchRequest(**{**request.model_dump(), **fields})
-    return WebSearchRequest(query=request, **fields)
-
-
-def checked_timeout(timeout: float | None) -> float | None:
-    """Return `timeout` in seconds, None for no limit.
-
-    Raises:
-        InvalidRequestError: It is negative or not a number.
-        TypeError: It is not a number of any kind.
-    """
-    if timeout is None:
-        return None
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise TypeError(f"timeout must be a number of seconds or None, not {timeout!r}")
-    if math.isnan(timeout) or timeout < 0:
-        raise InvalidRequestError(f"timeout must be 0 or more seconds, not {timeout!r}")
-    return None if math.isinf(timeout) else float(timeout)

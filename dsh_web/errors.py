@@ -5,6 +5,7 @@
      +-- InvalidRequestError      the caller asked for something that cannot be sent
      |    +-- UnsupportedFilterError
      +-- ProviderError            the provider, or the way to it, failed
+     +-- BudgetExceededError      the runtime's budget is used up
      +-- WebTimeoutError          the call's own `timeout` ran out
      +-- WebCancelledError        the call's `CancelToken` was cancelled
 
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 __all__ = [
+    "BudgetExceededError",
     "InvalidRequestError",
     "ProviderError",
     "SelectionError",
@@ -34,6 +36,7 @@ WEB_PROVIDER_AMBIGUOUS: Final = "WEB_PROVIDER_AMBIGUOUS"
 WEB_DUPLICATE_PROVIDER: Final = "WEB_DUPLICATE_PROVIDER"
 WEB_INVALID_REQUEST: Final = "WEB_INVALID_REQUEST"
 WEB_UNSUPPORTED_FILTER: Final = "WEB_UNSUPPORTED_FILTER"
+WEB_BUDGET_EXCEEDED: Final = "WEB_BUDGET_EXCEEDED"
 WEB_ABORTED: Final = "WEB_ABORTED"
 WEB_TIMEOUT: Final = "WEB_TIMEOUT"
 WEB_PROVIDER_ERROR: Final = "WEB_PROVIDER_ERROR"
@@ -52,6 +55,7 @@ class WebError(Exception):
         request_id: The provider's own id for the request, for its support desk.
         retry_after: Seconds the provider asked callers to wait.
         retryable: Whether the same call may succeed later without any change.
+        content: The answer's text, where there was one that could not be used.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class WebError(Exception):
         request_id: str | None = None,
         retry_after: float | None = None,
         retryable: bool = False,
+        content: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -73,6 +78,7 @@ class WebError(Exception):
         self.request_id = request_id
         self.retry_after = retry_after
         self.retryable = retryable
+        self.content = content
 
     def __str__(self) -> str:
         return self.message
@@ -82,7 +88,15 @@ class WebError(Exception):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the error as a JSON-able dict without the fields that are unknown."""
-        fields = ("code", "message", "provider", "status_code", "request_id", "retry_after")
+        fields = (
+            "code",
+            "message",
+            "provider",
+            "status_code",
+            "request_id",
+            "retry_after",
+            "content",
+        )
         known = {name: getattr(self, name) for name in fields if getattr(self, name) is not None}
         return known | {"retryable": self.retryable}
 
@@ -119,6 +133,13 @@ class ProviderError(WebError):
     """The provider answered with an error, could not be reached, or made no sense."""
 
     def __init__(self, message: str, *, code: str = WEB_PROVIDER_ERROR, **details: Any) -> None:
+        super().__init__(message, code=code, **details)
+
+
+class BudgetExceededError(WebError):
+    """The runtime's budget is used up; nothing was sent."""
+
+    def __init__(self, message: str, *, code: str = WEB_BUDGET_EXCEEDED, **details: Any) -> None:
         super().__init__(message, code=code, **details)
 
 

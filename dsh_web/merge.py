@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .errors import InvalidRequestError
 from .seam import Usage, WebSearchResult, WebSearchSource
@@ -57,7 +57,9 @@ def merge_results(
         finish_reason=_common([result.finish_reason for result in results]),
         usage=_total([result.usage for result in results]),
         related_questions=_unique(q for result in results for q in result.related_questions),
+        finance=_unique(record for result in results for record in result.finance),
         images=_unique(image for result in results for image in result.images),
+        parsed=[r.parsed for r in results] if any(r.parsed is not None for r in results) else None,
         warnings=_unique(warning for result in results for warning in result.warnings),
         raw=[result.raw for result in results] if any(r.raw for r in results) else None,
     )
@@ -97,8 +99,9 @@ def _total(usages: Sequence[Usage | None]) -> Usage | None:
     """Return the sums; a number that one call did not report stays unknown for the total."""
     if not usages or any(usage is None for usage in usages):
         return None
-    sums = {}
+    sums: dict[str, Any] = {}
     for name in Usage.model_fields:
         values = [getattr(usage, name) for usage in usages]
         sums[name] = None if any(value is None for value in values) else sum(values)
+    sums["cost_is_estimate"] = any(usage.cost_is_estimate for usage in usages if usage is not None)
     return Usage(**sums)

@@ -2,55 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from collections.abc import Sequence
+from typing import Unpack
 
-from .calls import (
-    UNSET,
-    FetchCall,
-    SearchCall,
-    SearchFields,
-    SearchFilters,
-    Unset,
-    checked_timeout,
-    search_request,
-)
+from .arguments import UNSET, SearchFields, SearchFilters, Unset, checked_timeout, search_request
+from .calls import FetchCall, SearchCall
 from .cancel import CancelToken
-from .config import DEFAULT_FETCH_PROVIDER, DEFAULT_SEARCH_PROVIDER, read_env
-from .discovery import load_provider, vendors_with_key
-from .errors import InvalidRequestError, WebError
+from .errors import WebError
+from .explain import Explanation
+from .holder import RuntimeHolder
 from .merge import check_queries, merge_results
-from .registry import ProviderRegistry, ProviderStatus
-from .seam import (
-    WebFetchProvider,
-    WebFetchRequest,
-    WebFetchResult,
-    WebSearchProvider,
-    WebSearchRequest,
-    WebSearchResult,
-)
+from .seam import WebFetchRequest, WebFetchResult, WebSearchRequest, WebSearchResult
 from .several import run_each, run_each_async
 from .streams import AsyncSearchStream, SearchStream
 
-if TYPE_CHECKING:
-    import ssl
-
-    import httpx
-
-    from ._io.async_driver import AsyncDriver
-    from ._io.sync_driver import SyncDriver
-
 __all__ = ["WebRuntime"]
 
-DEFAULT_TIMEOUT = 300.0
-"""Seconds a call may take unless it says otherwise; long research answers take minutes."""
-DEFAULT_MAX_QUERIES = 4
 DEFAULT_MERGED_RESULTS = 8
 
 
-class WebRuntime:
+class WebRuntime(RuntimeHolder):
     """Searches and fetches through whichever provider is configured.
 
     Safe to share between threads, event loops and tasks, and usable after a fork. It is a handle,
@@ -63,95 +34,17 @@ class WebRuntime:
         fetch_provider: The same for fetching; `$DSH_WEB_FETCH_PROVIDER`.
         timeout: Seconds that a call may take when it does not say itself; None: no limit.
         max_queries: Most queries that one `search_many` takes.
+        budget: What all searches together may consume; the next call is then refused with
+            `WEB_BUDGET_EXCEEDED`. `usage` has the running total.
+        coalesce: Let calls that are identical to one under way wait for its result instead of
+            sending their own. Off by default.
+        cache: Keep good results in this mapping and answer identical calls from it, for example
+            `cachetools.TTLCache(maxsize=256, ttl=600)`. Default: no cache.
         http_client: An `httpx.Client` of yours that every request goes through. It stays yours to
             close. A cancel then leaves a running exchange behind instead of interrupting it.
         async_http_client: The same for the async methods.
         ssl_context: TLS settings for the built-in connections, for example a private CA.
     """
-
-    def __init__(
-        self,
-        *,
-        search_provider: str | None = None,
-        fetch_provider: str | None = None,
-        timeout: float | None = DEFAULT_TIMEOUT,
-        max_queries: int = DEFAULT_MAX_QUERIES,
-        http_client: httpx.Client | None = None,
-        async_http_client: httpx.AsyncClient | None = None,
-        ssl_context: ssl.SSLContext | None = None,
-    ) -> None:
-        self._search_provider = search_provider
-        self._fetch_provider = fetch_provider
-        self.timeout = checked_timeout(timeout)
-        if max_queries < 1:
-            raise InvalidRequestError(f"max_queries must be 1 or more, not {max_queries!r}")
-        self.max_queries = max_queries
-        self._http_client = http_client
-        self._async_http_client = async_http_client
-        self._ssl_context = ssl_context
-        self._searchers: ProviderRegistry[WebSearchProvider] = ProviderRegistry(
-            "search", f"search_provider= or {DEFAULT_SEARCH_PROVIDER}"
-        )
-        self._fetchers: ProviderRegistry[WebFetchProvider] = ProviderRegistry(
-            "fetch", f"fetch_provider= or {DEFAULT_FETCH_PROVIDER}"
-        )
-
-    @classmethod
-    def from_env(cls, *, search_provider: str | None = None, **settings: Any) -> Self:
-        """Return a runtime with the providers that the environment configures.
-
-        Registered are, for every vendor whose key is set, that vendor's default provider, and
-        the provider that is pinned by name (`search_provider` or `$DSH_WEB_SEARCH_PROVIDER`):
-        a built-in one, or one that an installed package offers in the entry-point group
-        `dsh_web.providers`.
-
-        Args:
-            search_provider: See the class.
-            **settings: The other arguments of the class.
-
-        Raises:
-            SelectionError: The pinned provider exists but cannot be loaded.
-        """
-        runtime = cls(search_provider=search_provider, **settings)
-        pinned = runtime._configured_searcher()
-        ids = dict.fromkeys([*vendors_with_key(), *([pinned] if pinned else [])])
-        for provider_id in ids:
-            provider = load_provider(provider_id)
-            # Unknown ids stay unregistered; the call then says so, naming the id.
-            if provider is not None:
-                runtime.register_search_provider(provider)
-        return runtime
-
-    # -- providers -----------------------------------------------------------------------------
-
-    def register_search_provider(self, provider: WebSearchProvider) -> Callable[[], None]:
-        """Add a search provider; return a function that takes it out again.
-
-        Raises:
-            SelectionError: `WEB_DUPLICATE_PROVIDER`.
-        """
-        return self._searchers.register(provider)
-
-    def register_fetch_provider(self, provider: WebFetchProvider) -> Callable[[], None]:
-        """Add a fetch provider; return a function that takes it out again.
-
-        Raises:
-            SelectionError: `WEB_DUPLICATE_PROVIDER`.
-        """
-        return self._fetchers.register(provider)
-
-    def describe(self) -> list[ProviderStatus]:
-        """Return the state of every registered provider, without network and without secrets."""
-        searchers = self._searchers.describe(self._configured_searcher())
-        return searchers + self._fetchers.describe(self._configured_fetcher())
-
-    def search_provider_id(self) -> str:
-        """Return the id of the provider that a search would use now.
-
-        Raises:
-            SelectionError: None can be chosen; see the selection table in the README.
-        """
-        return self._searchers.select(self._configured_searcher()).id
 
     # -- one search ----------------------------------------------------------------------------
 
@@ -226,6 +119,25 @@ class WebRuntime:
         call = self._search_call(request, fields, cancel, timeout)
         return AsyncSearchStream(call.stream_async(self._async_driver()))
 
+    def explain(
+        self,
+        request: WebSearchRequest | str,
+        **fields: Unpack[SearchFields],
+    ) -> Explanation:
+        """Return what `search` would send, without sending anything or asking for a key.
+
+        Filters that the provider cannot honour are listed as refused instead of raised.
+
+        Args:
+            request: See `search`.
+            **fields: See `search`.
+
+        Raises:
+            WebError: No provider can be chosen, or it would refuse the request.
+        """
+        lenient: SearchFields = {**fields, "on_unsupported": "warn"}
+        return self._search_call(request, lenient, None, None).explain()
+
     # -- several searches ----------------------------------------------------------------------
 
     def search_many(
@@ -242,6 +154,9 @@ class WebRuntime:
         Sources are taken rank by rank from each query in turn, repeats of a url dropped; answers
         stand under a heading per query. The first failure stops the others and is raised.
 
+        A provider whose API takes several queries at once (`perplexity-search`: five) gets them
+        in one request, which costs one request; it then ranks them together if it likes.
+
         Args:
             queries: 1 to `max_queries` non-blank texts; exact repeats run once.
             max_results: Bound on the merged sources, and on each query's.
@@ -250,6 +165,9 @@ class WebRuntime:
             **fields: See `search`.
         """
         unique = check_queries(queries, self.max_queries)
+        joint = self._joint_call(unique, {**fields, "max_results": max_results}, cancel, timeout)
+        if joint is not None:
+            return joint.run(self._sync_driver())
         results = self.search_each(
             unique, max_results=max_results, cancel=cancel, timeout=timeout, **fields
         )
@@ -266,6 +184,9 @@ class WebRuntime:
     ) -> WebSearchResult:
         """Run several queries at the same time; see `search_many`."""
         unique = check_queries(queries, self.max_queries)
+        joint = self._joint_call(unique, {**fields, "max_results": max_results}, cancel, timeout)
+        if joint is not None:
+            return await joint.run_async(self._async_driver())
         results = await self.asearch_each(
             unique, max_results=max_results, cancel=cancel, timeout=timeout, **fields
         )
@@ -345,59 +266,6 @@ class WebRuntime:
         call = self._fetch_call(request, cancel, timeout)
         return await call.run_async(self._async_driver())
 
-    # -- life ----------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Close idle connections. A later call simply opens new ones."""
-        for driver in (self.__dict__.get("_sync"), self.__dict__.get("_async")):
-            if driver is not None:
-                driver.close()
-
-    async def aclose(self) -> None:
-        """Close idle connections; the same as `close`, which needs no event loop."""
-        self.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        ids = ", ".join(provider.id for provider in self._searchers.all()) or "none"
-        return f"<WebRuntime search providers: {ids}>"
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self._http_client is not None or self._async_http_client is not None:
-            raise TypeError("a runtime with an HTTP client of yours cannot be pickled")
-        settings = {
-            "search_provider": self._search_provider,
-            "fetch_provider": self._fetch_provider,
-            "timeout": self.timeout,
-            "max_queries": self.max_queries,
-        }
-        providers = (self._searchers.all(), self._fetchers.all())
-        return functools.partial(_rebuild, type(self)), (settings, *providers)
-
     # -- inside --------------------------------------------------------------------------------
 
     def _search_call(
@@ -409,7 +277,36 @@ class WebRuntime:
     ) -> SearchCall:
         asked = search_request(request, fields)
         provider = self._searchers.select(self._configured_searcher())
-        return SearchCall(provider, asked, cancel, self._effective(timeout))
+        return SearchCall(
+            provider,
+            asked,
+            cancel,
+            self._effective(timeout),
+            meter=self._meter,
+            shared=self._shared,
+        )
+
+    def _joint_call(
+        self,
+        queries: tuple[str, ...],
+        fields: SearchFields,
+        cancel: CancelToken | None,
+        timeout: float | Unset | None,
+    ) -> SearchCall | None:
+        """Return one call for all queries if the provider takes them together, else None."""
+        provider = self._searchers.select(self._configured_searcher())
+        most = getattr(provider, "most_joint_queries", 1)
+        if not 1 < len(queries) <= most or not hasattr(provider, "search_many_flow"):
+            return None
+        return SearchCall(
+            provider,
+            search_request(queries[0], fields),
+            cancel,
+            self._effective(timeout),
+            meter=self._meter,
+            shared=self._shared,
+            queries=queries,
+        )
 
     def _fetch_call(
         self,
@@ -424,55 +321,6 @@ class WebRuntime:
     def _effective(self, timeout: float | Unset | None) -> float | None:
         return self.timeout if isinstance(timeout, Unset) else checked_timeout(timeout)
 
-    def _configured_searcher(self) -> str | None:
-        return self._search_provider or read_env(DEFAULT_SEARCH_PROVIDER)
-
-    def _configured_fetcher(self) -> str | None:
-        return self._fetch_provider or read_env(DEFAULT_FETCH_PROVIDER)
-
-    def _sync_driver(self) -> SyncDriver:
-        driver: SyncDriver | None = self.__dict__.get("_sync")
-        if driver is None:
-            if self._http_client is None and self._async_http_client is not None:
-                raise TypeError(
-                    "this runtime was given only an async_http_client: pass http_client too, "
-                    "or use the async methods"
-                )
-            # Here, not at the top: the HTTP stack costs ten times what this module does.
-            from ._io.sync_driver import SyncDriver
-
-            made = SyncDriver(client=self._http_client, ssl_context=self._ssl_context)
-            # Atomic, and free of a lock that a fork could leave held.
-            driver = self.__dict__.setdefault("_sync", made)
-        return driver
-
-    def _async_driver(self) -> AsyncDriver:
-        driver: AsyncDriver | None = self.__dict__.get("_async")
-        if driver is None:
-            from ._io.async_driver import AsyncDriver
-
-            made = AsyncDriver(
-                client=self._async_http_client,
-                sync_client=self._http_client,
-                ssl_context=self._ssl_context,
-            )
-            driver = self.__dict__.setdefault("_async", made)
-        return driver
-
 
 def _all_good(results: Sequence[WebSearchResult | WebError]) -> list[WebSearchResult]:
     return [result for result in results if isinstance(result, WebSearchResult)]
-
-
-def _rebuild(
-    kind: type[WebRuntime],
-    settings: dict[str, Any],
-    searchers: list[WebSearchProvider],
-    fetchers: list[WebFetchProvider],
-) -> WebRuntime:
-    runtime = kind(**settings)
-    for searcher in searchers:
-        runtime.register_search_provider(searcher)
-    for fetcher in fetchers:
-        runtime.register_fetch_provider(fetcher)
-    return runtime

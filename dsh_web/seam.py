@@ -27,6 +27,7 @@ from pydantic import (
 from .domains import normalize_domains
 from .errors import InvalidRequestError
 from .flow import Flow
+from .structured import schema_of
 
 __all__ = [
     "FilterSupport",
@@ -37,6 +38,7 @@ __all__ = [
     "WebFetchProvider",
     "WebFetchRequest",
     "WebFetchResult",
+    "WebFinance",
     "WebImage",
     "WebSearchProvider",
     "WebSearchRequest",
@@ -140,6 +142,14 @@ class WebSearchRequest(_Request):
     """What happens to a filter that the provider cannot honour: an error, or a warning."""
     include_raw: bool = False
     """Keep the provider's body in `WebSearchResult.raw`."""
+    response_format: dict[str, Any] | None = None
+    """JSON schema (root type object) that the answer has to follow; see `parsed`. A pydantic class
+    given here becomes its schema."""
+
+    @field_validator("response_format", mode="before")
+    @classmethod
+    def _schema(cls, value: Any) -> dict[str, Any] | None:
+        return None if value is None else schema_of(value)
 
     @field_validator("query")
     @classmethod
@@ -247,6 +257,18 @@ class WebImage(Frozen):
     """Pixels."""
 
 
+class WebFinance(Frozen):
+    """One piece of market data: quotes, statements, holdings."""
+
+    category: OptionalText = None
+    """The provider's word for it, for example `quote` or `etf_holdings`."""
+    content: str
+    """Markdown or JSON text, as the provider sent it."""
+    tickers: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    """Pages that it comes from."""
+
+
 class Usage(Frozen):
     """What a call consumed, as far as the provider reports it; None is unknown, not zero."""
 
@@ -258,7 +280,9 @@ class Usage(Frozen):
     searches: int | None = None
     """Search calls that the provider made for this answer."""
     cost_usd: float | None = None
-    """The provider's own total, in US dollars."""
+    """US dollars: the provider's own total, or an estimate."""
+    cost_is_estimate: bool = False
+    """True if `cost_usd` comes from a price table (`dsh_web.prices`), not from the provider."""
 
     @field_validator("cost_usd")
     @classmethod
@@ -285,6 +309,12 @@ class WebSearchResult(Frozen):
     usage: Usage | None = None
     related_questions: tuple[str, ...] = ()
     images: tuple[WebImage, ...] = ()
+    finance: tuple[WebFinance, ...] = ()
+    """Market data that the provider looked up."""
+    parsed: Any = None
+    """The answer as JSON value, where `response_format` asked for one."""
+    cached: bool = False
+    """True if this is a kept or shared result of an identical call: nothing was consumed for it."""
     warnings: tuple[str, ...] = ()
     """What did not go quite as asked: an approximated filter, a cut answer, skipped entries."""
     raw: Any = None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import Any, cast
 
+from ..arguments import SearchFields
 from ..errors import WebError
 from ..runtime import WebRuntime
-from .show import show_result
+from ..seam import WebSearchResult
+from .show import show_explanation, show_result, show_stream
 
 __all__ = ["SUMMARY", "add_arguments", "run"]
 
@@ -37,6 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--provider", metavar="ID", help="provider to use, e.g. perplexity-search")
     parser.add_argument("--max-results", type=int, default=8, metavar="N", help="(%(default)s)")
     parser.add_argument("--timeout", type=float, default=120, metavar="S", help="(%(default)s)")
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="QUERY",
+        help="another query to run at the same time, merged into one result; repeatable",
+    )
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--stream", action="store_true", help="show the answer as it is written")
+    shown.add_argument(
+        "--dry-run", action="store_true", help="show what would be sent, without sending it"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--raw", action="store_true", help="with --json: the provider's body too")
     filters = parser.add_argument_group("filters")
@@ -49,23 +64,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Search, print, and return 0, or 1 after a failure."""
     names = [name.replace("-", "_") for name in (*_FILTER_HELP, *_LIST_HELP)]
-    fields = {n: value for n in names if (value := getattr(options, n)) is not None}
+    given: dict[str, Any] = {n: value for n in names if (value := getattr(options, n)) is not None}
+    fields = cast("SearchFields", given)
+    fields["max_results"] = options.max_results
+    fields["include_raw"] = options.raw
+    query = " ".join(options.query)
     try:
         with WebRuntime.from_env(search_provider=options.provider) as runtime:
-            result = runtime.search(
-                " ".join(options.query),
-                max_results=options.max_results,
-                timeout=options.timeout,
-                include_raw=options.raw,
-                **fields,
-            )
+            if options.dry_run:
+                return _explain(runtime, query, fields, as_json=options.json)
+            if options.stream:
+                return _stream(runtime, query, fields, options)
+            if options.also:
+                queries = [query, *options.also]
+                result = runtime.search_many(queries, timeout=options.timeout, **fields)
+            else:
+                result = runtime.search(query, timeout=options.timeout, **fields)
     except WebError as error:
         return _fail(error, as_json=options.json)
     if options.json:
-        _print_json(result.model_dump(mode="json", exclude=None if options.raw else {"raw"}))
+        _print_json(_dumped(result, with_raw=options.raw))
     else:
         show_result(result)
     return 0
+
+
+def _explain(runtime: WebRuntime, query: str, fields: SearchFields, *, as_json: bool) -> int:
+    explanation = runtime.explain(query, **fields)
+    if as_json:
+        _print_json(explanation.model_dump(mode="json"))
+    else:
+        show_explanation(explanation)
+    return 0
+
+
+def _stream(
+    runtime: WebRuntime, query: str, fields: SearchFields, options: argparse.Namespace
+) -> int:
+    with runtime.stream(query, timeout=options.timeout, **fields) as stream:
+        if options.json:
+            for event in stream:
+                print(event.model_dump_json(), flush=True)
+        else:
+            show_stream(stream)
+    return 0
+
+
+def _dumped(result: WebSearchResult, *, with_raw: bool) -> dict[str, Any]:
+    return result.model_dump(mode="json", exclude=None if with_raw else {"raw"})
 
 
 def _fail(error: WebError, *, as_json: bool) -> int:

@@ -6,15 +6,21 @@ cursor or set the clipboard, are taken out first, and nothing is read as markup.
 
 from __future__ import annotations
 
+import json
+import sys
+import textwrap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..events import Progress, SearchDone, StreamEvent, TextDelta
+from ..explain import Explanation
 from ..render import render_search
 from ..seam import WebSearchResult, WebSearchSource
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["plain", "show_result"]
+__all__ = ["plain", "show_explanation", "show_result", "show_stream"]
 
 _SNIPPET_CHARS = 240
 
@@ -27,6 +33,49 @@ def show_result(result: WebSearchResult) -> None:
         print(plain(render_search(result).text))
         return
     _show_rich(result)
+
+
+def show_stream(stream: Iterable[StreamEvent]) -> None:
+    """Print the answer word by word as it arrives, then the sources.
+
+    The text goes out as it is, since Markdown cannot be laid out before it is complete.
+    """
+    is_midline = False
+    for event in stream:
+        if isinstance(event, TextDelta):
+            print(plain(event.text), end="", flush=True)
+            is_midline = True
+        elif isinstance(event, Progress) and not is_midline:
+            line = _progress_line(event)
+            if line:
+                print(line, file=sys.stderr, flush=True)
+        elif isinstance(event, SearchDone):
+            if is_midline:
+                print("\n")
+            show_result(event.result.model_copy(update={"content": None}))
+
+
+def _progress_line(event: Progress) -> str:
+    what = ", ".join((*event.queries, *event.urls)) or event.note or ""
+    return plain(f"[{event.stage}] {' '.join(what.split())}") if what else ""
+
+
+def show_explanation(explanation: Explanation) -> None:
+    """Print what a call would send, line by line."""
+    print(f"provider   {explanation.provider}")
+    if explanation.url is None:
+        print("request    cannot be foretold for this provider")
+    else:
+        print(f"request    {explanation.method} {explanation.url}")
+        for name, value in explanation.headers.items():
+            print(f"           {name}: {value}")
+        print(textwrap.indent(json.dumps(explanation.body, indent=2, ensure_ascii=False), " " * 11))
+    for name, fate in explanation.filters.items():
+        print(f"filter     {name}: {fate}")
+    for warning in explanation.warnings:
+        print(f"warning    {warning}")
+    cost = explanation.estimated_cost_usd
+    print(f"cost       {'not known' if cost is None else f'about ${cost:g}'}")
 
 
 def plain(text: str) -> str:

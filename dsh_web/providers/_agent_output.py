@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..seam import Usage
-from ._shape import Reader
+from ..seam import Usage, WebFinance
+from ._shape import Reader, is_web_url
 from ._sources import SourceList
 
-__all__ = ["WEB_ITEMS", "add_sources", "answer_text", "image_records", "usage_of"]
+__all__ = ["WEB_ITEMS", "add_sources", "answer_text", "finance_of", "image_records", "usage_of"]
 
 _RESULT_LISTS = ("search_results", "people_search_results")
 WEB_ITEMS: Final = (
@@ -74,3 +74,19 @@ def image_records(reader: Reader, items: list[dict[str, Any]]) -> Iterator[dict[
     for item in items:
         if item.get("type") == "image_search_results":
             yield from reader.records(item, "results")
+
+
+def finance_of(reader: Reader, items: list[dict[str, Any]]) -> tuple[WebFinance, ...]:
+    """Return the market data of all finance look-ups that have any content."""
+    return tuple(
+        WebFinance(
+            category=reader.text(record, "category"),
+            content=content,
+            tickers=reader.texts(record, "tickers"),
+            urls=tuple(url for url in reader.texts(record, "sources") if is_web_url(url)),
+        )
+        for item in items
+        if item.get("type") == "finance_results"
+        for record in reader.records(item, "results")
+        if (content := reader.text(record, "content"))
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
@@ -28,7 +29,7 @@ from ..flow import (
     TransportError,
 )
 from ..retry import RetryPolicy, is_retryable_status, retry_after, send_with_retries
-from ..seam import SupportedFilters, WebSearchRequest, WebSearchResult
+from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
 from ._perplexity_errors import error_message, message_of, status_of
 from ._shape import Reader, parse_json
 
@@ -124,6 +125,12 @@ class PerplexityProvider:
     def search_flow(self, request: WebSearchRequest) -> Flow[WebSearchResult]:
         """Return the flow of one search."""
         wire, key = yield from self._wire_request(request, {})
+        return (yield from self._exchange(wire, key, request))
+
+    def _exchange(
+        self, wire: HttpRequest, key: Secret, request: WebSearchRequest
+    ) -> Flow[WebSearchResult]:
+        """Send, retry, and map the answer."""
         try:
             response = yield from send_with_retries(wire, RetryPolicy(self.max_retries))
         except TransportError as error:
@@ -154,13 +161,14 @@ class PerplexityProvider:
         self._check_combinations(request)
         content = {**self._request_body(request), **more, **self.extra_body}
         key = yield from self._resolve_key()
+        is_stream = "stream" in more
         wire = HttpRequest(
             method="POST",
             url=self.base_url.rstrip("/") + self.path,
-            headers=STREAM_HEADERS if more else HEADERS,
+            headers=STREAM_HEADERS if is_stream else HEADERS,
             bearer=key,
             body=json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"),
-            max_bytes=STREAM_MAX_BYTES if more else DEFAULT_MAX_BYTES,
+            max_bytes=STREAM_MAX_BYTES if is_stream else DEFAULT_MAX_BYTES,
         )
         return wire, key
 
@@ -179,7 +187,7 @@ class PerplexityProvider:
         if key is None:
             raise ProviderError(f"{LABEL} has no API key", provider=self.id)
         try:
-            secret: Secret = yield Resolve(_resolver_of_secret(key))
+            secret = _as_secret((yield Resolve(_resolver_of_secret(key))))
         except Exception as error:
             raise ProviderError(
                 f"resolving the {LABEL} API key failed: {type(error).__name__}", provider=self.id
@@ -312,6 +320,19 @@ class PerplexityProvider:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _key=_key_from_env())
+
+
+def json_schema_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `response_format` field that asks for an answer of that schema."""
+    name = re.sub(r"[^a-zA-Z0-9_-]", "_", str(schema.get("title") or "answer"))[:64]
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": dict(schema)}}
+
+
+def with_estimate(usage: Usage, cost: float | None) -> Usage:
+    """Return `usage` with an estimated cost, if there is one."""
+    if cost is None:
+        return usage
+    return usage.model_copy(update={"cost_usd": round(cost, 6), "cost_is_estimate": True})
 
 
 def filter_fields(request: WebSearchRequest) -> dict[str, Any]:

@@ -12,10 +12,19 @@ from typing import Any, ClassVar, Literal
 
 from ..errors import ProviderError, UnsupportedFilterError
 from ..filters import set_filters
-from ..seam import FilterSupport, SupportedFilters, WebSearchRequest, WebSearchResult
-from ._agent_output import WEB_ITEMS, add_sources, answer_text, image_records, usage_of
+from ..prices import agent_cost, effort_cost
+from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
+from ._agent_output import WEB_ITEMS, add_sources, answer_text, finance_of, image_records, usage_of
 from ._agent_stream import AgentAssembler
-from ._perplexity import ApiKey, Body, filter_fields, is_positive_int, wrapped
+from ._perplexity import (
+    ApiKey,
+    Body,
+    filter_fields,
+    is_positive_int,
+    json_schema_format,
+    with_estimate,
+    wrapped,
+)
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sources import SourceList, read_images
@@ -48,6 +57,7 @@ class PerplexityAgentProvider(StreamingProvider):
 
     id: ClassVar[str] = "perplexity"
     path: ClassVar[str] = "/v1/agent"
+    supports_response_format: ClassVar[bool] = True
     supported_filters: ClassVar[SupportedFilters] = {
         "recency": EXACT,
         "published_after": EXACT,
@@ -118,6 +128,8 @@ class PerplexityAgentProvider(StreamingProvider):
             body["max_steps"] = STEPS_WITHOUT_EFFORT
         if self.model is not None:
             body["model"] = self.model
+        if request.response_format is not None:
+            body["response_format"] = json_schema_format(request.response_format)
         if self.max_tokens is not None:
             body["max_output_tokens"] = self.max_tokens
         if self.instructions is not None:
@@ -129,7 +141,7 @@ class PerplexityAgentProvider(StreamingProvider):
         if kind != "web_search":
             return {"type": kind}
         tool: dict[str, Any] = {"type": kind}
-        if self.effort is not None and self.effort.partition("@")[0] == "fast":
+        if self._is_fast():
             # Naming the tool replaces the preset's own, which searches in the fast (cheap) way.
             tool["search_type"] = "fast"
         filters = filter_fields(request)
@@ -196,10 +208,23 @@ class PerplexityAgentProvider(StreamingProvider):
             model=reader.text(body.data, "model"),
             request_id=reader.text(body.data, "id") or body.request_id,
             finish_reason={"completed": "stop", "incomplete": "length"}.get(status, status),
-            usage=usage_of(reader, body.data),
+            usage=self._priced(usage_of(reader, body.data), reader.text(body.data, "model")),
+            finance=finance_of(reader, items),
             images=read_images(reader, image_records(reader, items)),
             warnings=warnings,
         )
+
+    def _priced(self, usage: Usage | None, model: str | None) -> Usage | None:
+        if usage is None or usage.cost_usd is not None:
+            return usage
+        return with_estimate(usage, agent_cost(model, usage, is_fast=self._is_fast()))
+
+    def _is_fast(self) -> bool:
+        return self.effort is not None and self.effort.partition("@")[0] == "fast"
+
+    def estimated_cost(self, request: WebSearchRequest) -> float | None:
+        """Return what an answer is likely to cost in US dollars, None if nobody measured it."""
+        return effort_cost(self.effort) if self.model is None else None
 
     def _failed_run(self, reader: Reader, body: Body, status: str) -> ProviderError:
         error = reader.record(body.data, "error")

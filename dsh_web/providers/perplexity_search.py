@@ -5,10 +5,13 @@ Wire: https://docs.perplexity.ai/api-reference/search-post (2026-10).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..errors import InvalidRequestError
-from ..seam import FilterSupport, SupportedFilters, WebSearchRequest, WebSearchResult
+from ..flow import Flow
+from ..prices import search_cost
+from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
 from ._perplexity import Body, PerplexityProvider, filter_fields
 from ._shape import Reader
 from ._sources import SourceList
@@ -26,6 +29,7 @@ class PerplexitySearchProvider(PerplexityProvider):
 
     id: ClassVar[str] = "perplexity-search"
     path: ClassVar[str] = "/search"
+    most_joint_queries: ClassVar[int] = 5
     supported_filters: ClassVar[SupportedFilters] = {
         "recency": EXACT,
         "published_after": EXACT,
@@ -47,6 +51,16 @@ class PerplexitySearchProvider(PerplexityProvider):
         "max_tokens_per_page": EXACT,
         "max_tokens": EXACT,
     }
+
+    def search_many_flow(
+        self, queries: Sequence[str], request: WebSearchRequest
+    ) -> Flow[WebSearchResult]:
+        """Return the flow of several queries in one request; `request` has everything else.
+
+        The API answers with one ranked list or with a list per query; lists are interleaved.
+        """
+        wire, key = yield from self._wire_request(request, {"query": list(queries)})
+        return (yield from self._exchange(wire, key, request))
 
     def _request_body(self, request: WebSearchRequest) -> dict[str, Any]:
         body: dict[str, Any] = {"query": request.query}
@@ -82,6 +96,10 @@ class PerplexitySearchProvider(PerplexityProvider):
                 provider=self.id,
             )
 
+    def estimated_cost(self, request: WebSearchRequest) -> float:
+        """Return the price of the request in US dollars; the API reports none itself."""
+        return search_cost(is_fast=self.extra_body.get("search_type") == "fast")
+
     def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
         reader = Reader()
         sources = SourceList(reader)
@@ -93,6 +111,7 @@ class PerplexitySearchProvider(PerplexityProvider):
             sources=sources.found,
             provider=self.id,
             request_id=reader.text(body.data, "id") or body.request_id,
+            usage=Usage(searches=1, cost_usd=self.estimated_cost(request), cost_is_estimate=True),
             warnings=sources.warnings(),
         )
 

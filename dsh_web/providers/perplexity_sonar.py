@@ -9,8 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ..seam import FilterSupport, SupportedFilters, WebSearchRequest, WebSearchResult
-from ._perplexity import ApiKey, Body, filter_fields, is_positive_int, wrapped
+from ..prices import sonar_cost
+from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
+from ._perplexity import (
+    ApiKey,
+    Body,
+    filter_fields,
+    is_positive_int,
+    json_schema_format,
+    with_estimate,
+    wrapped,
+)
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sonar_body import add_sources, content_of, usage_of
@@ -36,6 +45,7 @@ class PerplexitySonarProvider(StreamingProvider):
 
     id: ClassVar[str] = "perplexity-sonar"
     path: ClassVar[str] = "/chat/completions"
+    supports_response_format: ClassVar[bool] = True
     supported_filters: ClassVar[SupportedFilters] = {
         "recency": EXACT,
         "published_after": EXACT,
@@ -95,6 +105,8 @@ class PerplexitySonarProvider(StreamingProvider):
             body["search_language_filter"] = list(request.languages)
         if request.mode in ("academic", "sec"):
             body["search_mode"] = request.mode
+        if request.response_format is not None:
+            body["response_format"] = json_schema_format(request.response_format)
         options: dict[str, Any] = {}
         if request.context_size is not None:
             options["search_context_size"] = request.context_size
@@ -134,8 +146,21 @@ class PerplexitySonarProvider(StreamingProvider):
             model=reader.text(body.data, "model"),
             request_id=reader.text(body.data, "id") or body.request_id,
             finish_reason=finish_reason,
-            usage=usage_of(reader, body.data),
+            usage=self._priced(
+                usage_of(reader, body.data), reader.text(body.data, "model"), request
+            ),
             related_questions=reader.texts(body.data, "related_questions"),
             images=read_images(reader, reader.records(body.data, "images")),
             warnings=warnings,
         )
+
+    def _priced(
+        self, usage: Usage | None, model: str | None, request: WebSearchRequest
+    ) -> Usage | None:
+        if usage is None or usage.cost_usd is not None:
+            return usage
+        return with_estimate(usage, sonar_cost(model, usage, request.context_size))
+
+    def estimated_cost(self, request: WebSearchRequest) -> float | None:
+        """Return the price of the request in US dollars, without its tokens."""
+        return sonar_cost(self.model, None, request.context_size)

@@ -1,0 +1,115 @@
+"""Adding up what a runtime has consumed, and refusing what a budget does not allow."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .errors import BudgetExceededError
+from .seam import Usage, WebSearchResult
+
+__all__ = ["Budget", "UsageMeter", "UsageTotal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a runtime may consume over its life; None is no limit."""
+
+    calls: int | None = None
+    """Calls to a provider, failed ones included; several queries in one request are one."""
+    searches: int | None = None
+    """Searches that the providers report (or, where they report none, one per call)."""
+    usd: float | None = None
+    """US dollars, as reported or estimated. The call that crosses the line still runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """What a runtime has consumed so far; a snapshot."""
+
+    calls: int = 0
+    failed_calls: int = 0
+    """Calls that ended in an error; what they cost is unknown."""
+    searches: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cost_usd: float = 0.0
+    """Sum of what is known."""
+    estimated_calls: int = 0
+    """Calls whose cost is an estimate from a price table."""
+    unpriced_calls: int = 0
+    """Calls whose cost is not known at all."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether `cost_usd` is the providers' own sum for every call that was made."""
+        return not (self.failed_calls or self.estimated_calls or self.unpriced_calls)
+
+
+class UsageMeter:
+    """Counts calls and their usage; safe to use from any thread."""
+
+    def __init__(self, budget: Budget | None) -> None:
+        self._budget = budget or Budget()
+        self._total = UsageTotal()
+        self._lock = threading.Lock()
+
+    @property
+    def total(self) -> UsageTotal:
+        """What has been consumed so far."""
+        return self._total
+
+    @property
+    def budget(self) -> Budget:
+        """The limits."""
+        return self._budget
+
+    def admit(self) -> None:
+        """Count a call that is about to run.
+
+        Raises:
+            BudgetExceededError: The budget is used up; nothing is counted.
+        """
+        with self._lock:
+            fault = self._fault()
+            if fault is not None:
+                raise BudgetExceededError(
+                    f"the web budget is used up ({fault}): answer with what you have, "
+                    "or ask for a larger budget"
+                )
+            self._total = replace(self._total, calls=self._total.calls + 1)
+
+    def record(self, result: WebSearchResult) -> None:
+        """Add what a finished call has consumed."""
+        usage = result.usage or Usage()
+        with self._lock:
+            total = self._total
+            self._total = replace(
+                total,
+                searches=total.searches + (1 if usage.searches is None else usage.searches),
+                input_tokens=total.input_tokens + (usage.input_tokens or 0),
+                output_tokens=total.output_tokens + (usage.output_tokens or 0),
+                total_tokens=total.total_tokens + (usage.total_tokens or 0),
+                cost_usd=total.cost_usd + (usage.cost_usd or 0.0),
+                estimated_calls=total.estimated_calls + usage.cost_is_estimate,
+                unpriced_calls=total.unpriced_calls + (usage.cost_usd is None),
+            )
+
+    def record_failure(self) -> None:
+        """Note that a call that was admitted has failed."""
+        with self._lock:
+            self._total = replace(self._total, failed_calls=self._total.failed_calls + 1)
+
+    def _fault(self) -> str | None:
+        limits: tuple[tuple[str, float | None, float, Callable[[Any], str]], ...] = (
+            ("calls", self._budget.calls, self._total.calls, str),
+            ("searches", self._budget.searches, self._total.searches, str),
+            ("US dollars", self._budget.usd, self._total.cost_usd, "{:.4f}".format),
+        )
+        for name, limit, used, shown in limits:
+            if limit is not None and used >= limit:
+                return f"{shown(used)} of {shown(limit)} {name}"
+        return None

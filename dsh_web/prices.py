@@ -1,0 +1,87 @@
+"""What Perplexity's products cost, for estimates where an answer does not say it itself.
+
+Perplexity's pricing page (docs.perplexity.ai/docs/getting-started/pricing) and model list, read on
+2026-10-09; Sonar's prices are the last ones before its retirement. US dollars. Prices change: the
+provider's own number always wins, and an estimate is marked as one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .seam import Usage
+
+__all__ = ["PRICES_READ_ON", "agent_cost", "effort_cost", "search_cost", "sonar_cost"]
+
+PRICES_READ_ON: Final = "2026-10-09"
+
+SEARCH_REQUEST: Final = 0.005
+SEARCH_REQUEST_FAST: Final = 0.001
+AGENT_SEARCH: Final = 0.0025
+AGENT_SEARCH_FAST: Final = 0.001
+
+_AGENT_TOKENS: Final[dict[str, tuple[float, float]]] = {
+    "perplexity/sonar": (0.25, 2.50),
+    "openai/gpt-6-luna": (0.10, 0.50),
+    "openai/gpt-5.6-luna": (0.20, 1.20),
+    "openai/gpt-5.6-sol": (4, 20),
+    "openai/gpt-6-sol": (2, 10),
+    "anthropic/claude-haiku-5-5": (0.10, 0.50),
+    "anthropic/claude-sonnet-5": (2, 10),
+    "anthropic/claude-opus-5-5": (4, 20),
+    "google/gemini-3.8-flash": (0.75, 3.75),
+}
+"""Dollars per million input and output tokens."""
+
+_SONAR_TOKENS: Final[dict[str, tuple[float, float]]] = {
+    "sonar": (1, 1),
+    "sonar-pro": (3, 15),
+    "sonar-reasoning-pro": (2, 8),
+    "sonar-deep-research": (2, 8),
+}
+_SONAR_REQUEST: Final[dict[str, dict[str, float]]] = {
+    "sonar": {"low": 0.005, "medium": 0.008, "high": 0.012},
+    "sonar-pro": {"low": 0.006, "medium": 0.010, "high": 0.014},
+    "sonar-reasoning-pro": {"low": 0.006, "medium": 0.010, "high": 0.014},
+    "sonar-deep-research": {"low": 0.0, "medium": 0.0, "high": 0.0},
+}
+
+_EFFORTS: Final[dict[str, float]] = {"fast": 0.0015, "low": 0.004, "medium": 0.016}
+"""Observed totals of one answer; the other efforts were not measured."""
+
+
+def search_cost(*, is_fast: bool = False) -> float:
+    """Return the price of one Search API request, however many queries and results it has."""
+    return SEARCH_REQUEST_FAST if is_fast else SEARCH_REQUEST
+
+
+def agent_cost(model: str | None, usage: Usage, *, is_fast: bool) -> float | None:
+    """Return the estimated price of an Agent run, or None for a model that is not in the table."""
+    tokens = _token_cost(_AGENT_TOKENS, model, usage)
+    if tokens is None:
+        return None
+    return tokens + (usage.searches or 0) * (AGENT_SEARCH_FAST if is_fast else AGENT_SEARCH)
+
+
+def effort_cost(effort: str | None) -> float | None:
+    """Return what an answer at `effort` has cost when observed, or None if nobody measured it."""
+    return _EFFORTS.get((effort or "").partition("@")[0])
+
+
+def sonar_cost(model: str | None, usage: Usage | None, context_size: str | None) -> float | None:
+    """Return the estimated price of a Sonar answer; without `usage`, of the request alone."""
+    name = (model or "").rpartition("/")[2]
+    fees = _SONAR_REQUEST.get(name)
+    if fees is None:
+        return None
+    tokens = 0.0 if usage is None else _token_cost(_SONAR_TOKENS, name, usage)
+    return None if tokens is None else fees[context_size or "low"] + tokens
+
+
+def _token_cost(
+    table: dict[str, tuple[float, float]], model: str | None, usage: Usage
+) -> float | None:
+    prices = table.get(model or "")
+    if prices is None or usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    return (usage.input_tokens * prices[0] + usage.output_tokens * prices[1]) / 1e6
