@@ -26,6 +26,9 @@ def check_queries(queries: Sequence[object], max_queries: int) -> tuple[str, ...
     Raises:
         InvalidRequestError: None, too many, or one that is blank or not text.
     """
+    if isinstance(queries, str):
+        # A text is a sequence too, and nobody means its letters.
+        queries = (queries,)
     if not queries:
         raise InvalidRequestError("queries must contain at least one query")
     if not all(isinstance(query, str) and query.strip() for query in queries):

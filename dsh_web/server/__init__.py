@@ -4,7 +4,8 @@ It exists so that programs and tests can talk to something that behaves like the
 key and without the network. It is an independent witness: nothing here imports the rest of
 `dsh_web`, so a misreading of the wire format cannot hide on both sides of a connection.
 
-Start with `LoopbackServer`; `Fault` describes what can be made to go wrong.
+Start with `LoopbackServer`; `Fault` describes what can be made to go wrong, `StreamStyle` how
+streams are written.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from dsh_web.server.faults import Fault
 from dsh_web.server.request_log import RecordedRequest
+from dsh_web.server.stream_style import StreamStyle
 
 if TYPE_CHECKING:
     from dsh_web.server.loopback import LoopbackServer
 
-__all__ = ["Fault", "LoopbackServer", "RecordedRequest"]
+__all__ = ["Fault", "LoopbackServer", "RecordedRequest", "StreamStyle"]
 
 
 def __getattr__(name: str) -> Any:

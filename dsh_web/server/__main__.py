@@ -7,8 +7,10 @@ import ipaddress
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from dsh_web.server.faults import Fault
+from dsh_web.server.stream_style import STREAM_NAMES, StreamStyle, read_stream_change
 
 _DEFAULT_PORT = 8787
 
@@ -37,6 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds that background runs and async jobs take (%(default)s)",
     )
+    parser.add_argument(
+        "--resume-seconds",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="seconds for which a finished background stream can be resumed (%(default)s)",
+    )
+    for name in STREAM_NAMES:
+        parser.add_argument(
+            f"--{name}",
+            dest="stream",
+            action=_StreamOption,
+            default={},
+            metavar="VALUE",
+            help=f"how streams are written: the {name} of a fault, for every answer",
+        )
     parser.add_argument(
         "--fault",
         action="append",
@@ -76,6 +94,8 @@ def run(options: argparse.Namespace) -> int:
             faults=options.fault,
             latency=options.latency,
             background_seconds=options.background_seconds,
+            resume_seconds=options.resume_seconds,
+            stream=StreamStyle(**options.stream),
         )
         server.start()
     except (ImportError, OSError, ValueError, OverflowError) as error:
@@ -102,6 +122,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add_arguments(parser)
     return run(parser.parse_args(argv))
+
+
+class _StreamOption(argparse.Action):
+    """Collects the fields of a `StreamStyle`."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Read one option."""
+        assert option_string is not None
+        try:
+            change = read_stream_change(option_string.removeprefix("--"), str(values))
+        except ValueError as error:
+            raise argparse.ArgumentError(self, str(error)) from error
+        namespace.stream = {**namespace.stream, **change}
 
 
 def _fault(spec: str) -> Fault:

@@ -61,6 +61,8 @@ class Findings:
     """Pages that may be quoted but have no id."""
     snippets: list[str] = field(default_factory=list)
     """All text that was read."""
+    fetched: list[str] = field(default_factory=list)
+    """Addresses that were to be fetched, found or not."""
     only_fetched: bool = False
     """True if addresses were fetched and nothing was searched."""
 
@@ -108,6 +110,7 @@ class Gatherer:
         urls = urls[: max(left, 0)]
         if urls:
             found.only_fetched = not found.has_calls
+            found.fetched = urls
             self._fetch(request, urls, found)
             left -= len(urls)
         if "finance_search" in lookups and left > 0:

@@ -44,6 +44,8 @@ class AgentRun:
     output: list[dict[str, Any]] = field(default_factory=list)
     tools: dict[str, ToolUse] = field(default_factory=dict)
     files: list[SharedFile] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+    """Addresses that were to be fetched."""
     input_tokens: int = 0
     output_tokens: int = 0
     reasoning_tokens: int = 0
@@ -55,6 +57,30 @@ class AgentRun:
         """End the run as failed."""
         self.outcome = "failed"
         self.error = {"code": code, "message": message, "type": code}
+
+    def end_as(self, outcome: Outcome) -> None:
+        """Let the run end in another way; all but `completed` come after half of the text."""
+        if outcome == "completed":
+            self.error = None
+        elif outcome == "failed":
+            self.fail("internal_error", "The run failed on the server.")
+        elif outcome == "cancelled":
+            self.error = {"code": "cancelled", "message": "cancelled", "type": "cancelled"}
+        self.outcome = outcome
+        if outcome == "completed":
+            for item in self.output:
+                if item["type"] == "message":
+                    item["status"] = "completed"
+            return
+        self.output = [item for item in self.output if item["type"] != "share_file"]
+        self.files = []
+        for item in self.output:
+            if item["type"] == "message":
+                text = item["content"][0]["text"]
+                half = text[: len(text) // 2]
+                self.output_tokens = token_count(half)
+                part = {"type": "output_text", "text": half, "annotations": []}
+                item.update(status="incomplete", content=[part])
 
 
 class Agent:
@@ -82,6 +108,7 @@ class Agent:
         found = self._gatherer.gather(request)
         run.output += found.items
         run.tools = found.uses
+        run.fetched = found.fetched
         run.input_tokens += sum(map(token_count, found.snippets))
         self._answer(request, run, found)
         return run

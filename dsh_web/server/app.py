@@ -64,9 +64,7 @@ def _api_routes(settings: Settings, index: Index) -> list[Route]:
 
     search = SearchEndpoint(index, settings.multi_query)
     gatherer = Gatherer(index, find_page)
-    agent = AgentEndpoint(
-        Agent(gatherer, settings.marker_style, settings.annotations), settings.background_seconds
-    )
+    agent = AgentEndpoint(Agent(gatherer, settings.marker_style, settings.annotations), settings)
     routes = [_route("/search", search, "POST")]
     for path in AGENT_PATHS:
         routes += [
@@ -82,7 +80,7 @@ def _api_routes(settings: Settings, index: Index) -> list[Route]:
 
 
 def _legacy_sonar_routes(settings: Settings, index: Index) -> list[Route]:
-    sonar = SonarEndpoint(index)
+    sonar = SonarEndpoint(index, settings.stream)
     jobs = SonarJobs(index, settings.background_seconds)
     routes = [_route(path, sonar, "POST") for path in SONAR_PATHS]
     for path in ASYNC_SONAR_PATHS:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
@@ -17,8 +19,9 @@ SCOPE_KEY = "dsh_web.connection"
 class Connection:
     """One accepted connection; lives on the server's loop."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, ledger: ConnectionLedger) -> None:
         self._transport = transport
+        self._ledger = ledger
         self._closed = asyncio.Event()
 
     @property
@@ -44,6 +47,15 @@ class Connection:
         except TimeoutError:
             return
 
+    @contextlib.contextmanager
+    def streaming(self) -> Iterator[None]:
+        """Count a stream that is being sent over this connection."""
+        self._ledger.stream_opened()
+        try:
+            yield
+        finally:
+            self._ledger.stream_closed()
+
     def close(self) -> None:
         """Send what is buffered, then close in the ordinary way."""
         self._transport.close()
@@ -63,6 +75,7 @@ class ConnectionLedger:
     def __init__(self) -> None:
         self._open: set[Connection] = set()
         self._accepted = 0
+        self._streams = 0
         self._changed = threading.Condition()
 
     @property
@@ -76,6 +89,22 @@ class ConnectionLedger:
         """Connections open right now."""
         with self._changed:
             return len(self._open)
+
+    @property
+    def streams(self) -> int:
+        """Streams being sent right now."""
+        with self._changed:
+            return self._streams
+
+    def stream_opened(self) -> None:
+        """Count a stream that begins."""
+        with self._changed:
+            self._streams += 1
+
+    def stream_closed(self) -> None:
+        """Count a stream that ended, in whatever way."""
+        with self._changed:
+            self._streams -= 1
 
     def reset_counter(self) -> None:
         """Count accepted connections from zero again."""
@@ -121,7 +150,7 @@ def watched_protocol(ledger: ConnectionLedger) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            connection = self._connection = Connection(transport)
+            connection = self._connection = Connection(transport, ledger)
             inner = self.app
 
             async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,6 +159,12 @@ def watched_protocol(ledger: ConnectionLedger) -> type[H11Protocol]:
 
             self.app = app
             ledger.opened(connection)
+
+        def eof_received(self) -> None:
+            # With something still to be written, asyncio would wait until the client has read
+            # it; one that left never will.
+            if self.transport.get_write_buffer_size():
+                self.transport.abort()
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)

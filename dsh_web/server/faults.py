@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from dsh_web.server.stream_style import STREAM_NAMES, StreamStyle, read_stream_change
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
@@ -55,6 +57,8 @@ class Fault:
     """Size in bytes that a small gzip body unfolds to."""
     times: int | None = None
     """How many requests meet this fault before it is spent; None means all of them."""
+    stream: tuple[tuple[str, Any], ...] = ()
+    """Fields of `StreamStyle` and their values, for this answer only; a mapping is accepted too."""
     label: str = ""
     """Free text; equal faults share the count of `times` unless their labels differ."""
 
@@ -71,6 +75,9 @@ class Fault:
             }:
                 raise ValueError(f"header name {name!r} cannot be sent")
             _check_header_value(name, value)
+        changes = self.stream.items() if isinstance(self.stream, Mapping) else self.stream
+        object.__setattr__(self, "stream", tuple(changes))
+        StreamStyle().changed(dict(self.stream))
         self._check_ranges()
         self._check_combinations()
 
@@ -131,6 +138,8 @@ class Fault:
             value = getattr(other, field.name)
             if field.name == "headers":
                 changes["headers"] = tuple({**dict(self.headers), **dict(value)}.items())
+            elif field.name == "stream":
+                changes["stream"] = tuple({**dict(self.stream), **dict(value)}.items())
             elif value != field.default:
                 changes[field.name] = value
         return dataclasses.replace(self, **changes)
@@ -142,7 +151,10 @@ class Fault:
         Names are `status`, `body`, `content-type`, `delay`, `drip` (`BYTES:SECONDS`),
         `stall-after`, `cut-after`, `reset-after`, `redirect`, `huge`, `gzip-bomb`, `times`,
         `label`, the header shorthands `retry-after`, `retry-after-ms` and `x-should-retry`, and
-        `header.NAME` for any other header. Byte counts may end in `k`, `m` or `g` (1024-based).
+        `header.NAME` for any other header. Streams take `sse-eol`, `sse-event`, `sse-done`,
+        `sse-terminal`, `sse-ping`, `sse-multiline`, `sse-bom`, `sse-pieces`,
+        `sse-disconnect-after` and `chunk-delay`, the fields of `StreamStyle`; switches are `1` or
+        `0`. Byte counts may end in `k`, `m` or `g` (1024-based).
         Values are percent-decoded, so a comma is `%2C` and, inside a path, a slash is `%2F`. A
         spec without any literal `=` is percent-decoded as a whole first.
 
@@ -152,6 +164,7 @@ class Fault:
         text = spec if "=" in spec else unquote(spec)
         fields: dict[str, Any] = {}
         headers: dict[str, str] = {}
+        stream: dict[str, Any] = {}
         for part in text.split(","):
             if not part.strip():
                 continue
@@ -163,17 +176,20 @@ class Fault:
                 headers[name] = value.strip()
             elif name.startswith("header."):
                 headers[name.removeprefix("header.")] = value
-            elif name in _READERS:
+            elif name in _READERS or name in STREAM_NAMES:
                 try:
-                    fields[name.replace("-", "_")] = _READERS[name](value)
+                    if name in _READERS:
+                        fields[name.replace("-", "_")] = _READERS[name](value)
+                    else:
+                        stream.update(read_stream_change(name, value))
                 except ValueError as error:
                     raise ValueError(f"fault {name}={value!r}: {error}") from error
             else:
-                known = ", ".join([*_READERS, *_HEADER_NAMES, "header.NAME"])
+                known = ", ".join([*_READERS, *_HEADER_NAMES, "header.NAME", *STREAM_NAMES])
                 raise ValueError(f"unknown fault {name!r}; known are {known}")
-        if not fields and not headers:
+        if not fields and not headers and not stream:
             raise ValueError("empty fault; an example is status=429,retry-after=2")
-        return cls(**fields, headers=tuple(headers.items()))
+        return cls(**fields, headers=tuple(headers.items()), stream=tuple(stream.items()))
 
 
 def _check_header_value(name: str, value: str) -> None:

@@ -70,6 +70,7 @@ class Gateway:
             answer = ApiError(400, str(error), kind="invalid_fault").answer()
             await answer(scope, receive, send)
             return
+        scope["state"]["stream_changes"] = {} if fault is None else dict(fault.stream)
         await self._answer(scope, _replay(body, receive), send, fault, connection)
 
     async def _answer(

@@ -24,6 +24,7 @@ from dsh_web.server.gateway import Gateway
 from dsh_web.server.replay import Recordings
 from dsh_web.server.request_log import RecordedRequest, RequestLog
 from dsh_web.server.settings import MarkerStyle, MultiQueryShape, Settings
+from dsh_web.server.stream_style import StreamStyle
 
 # Longer than any test holds an idle connection: the client decides when a connection ends.
 _KEEP_ALIVE_SECONDS = 600
@@ -53,6 +54,8 @@ class LoopbackServer:
         faults: Sequence[Fault] = (),
         latency: float = 0.0,
         background_seconds: float = 0.2,
+        resume_seconds: float = 300.0,
+        stream: StreamStyle | None = None,
     ) -> None:
         """Describe a server; nothing happens before `start`.
 
@@ -72,6 +75,9 @@ class LoopbackServer:
             faults: What goes wrong with every request.
             latency: Seconds of waiting before every answer.
             background_seconds: Seconds that background runs and async jobs take.
+            resume_seconds: Seconds after the end of a background run for which its stream can still
+                be taken up again.
+            stream: How streams are written; None writes them as the service was recorded to.
 
         Raises:
             ValueError: if a value is out of range.
@@ -89,6 +95,8 @@ class LoopbackServer:
             annotations=annotations,
             latency=latency,
             background_seconds=background_seconds,
+            resume_seconds=resume_seconds,
+            stream=StreamStyle() if stream is None else stream,
         )
         self._faults = FaultPlan(faults)
         self._log = RequestLog()
@@ -126,6 +134,11 @@ class LoopbackServer:
     def open_connections(self) -> int:
         """How many TCP connections are open now."""
         return self._ledger.open
+
+    @property
+    def open_streams(self) -> int:
+        """How many answers are being streamed now."""
+        return self._ledger.streams
 
     @property
     def corpus_size(self) -> int:

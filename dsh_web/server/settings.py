@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from dsh_web.server.stream_style import StreamStyle
 
 SonarMode = Literal["retired", "legacy"]
 MarkerStyle = Literal["preset", "number", "web"]
@@ -24,6 +26,8 @@ class Settings:
     annotations: bool = False
     latency: float = 0.0
     background_seconds: float = 0.2
+    resume_seconds: float = 300.0
+    stream: StreamStyle = field(default_factory=StreamStyle)
 
     def __post_init__(self) -> None:
         for value, name, words in (
@@ -36,6 +40,7 @@ class Settings:
         for seconds, name in (
             (self.latency, "latency"),
             (self.background_seconds, "background_seconds"),
+            (self.resume_seconds, "resume_seconds"),
         ):
             if not 0 <= seconds < float("inf"):
                 raise ValueError(f"{name} is {seconds!r}; use seconds >= 0")

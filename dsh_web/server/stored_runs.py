@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -51,20 +52,28 @@ class StoredRun:
         files: Sequence[SharedFile] = (),
         *,
         seconds: float = 0.0,
+        fetched: Sequence[str] = (),
     ) -> None:
         self.opening = opening
         self.closing = closing
+        self.fetched = tuple(fetched)
         self._files = tuple(files)
         self._seconds = seconds
         self._begun = time.monotonic()
-        self._is_held = False
+        self.is_held = False
         self._cancelled: dict[str, Any] | None = None
+        self._cancelled_at = math.inf
         self.size = len(json.dumps([opening, closing])) + sum(len(f.content) for f in files)
 
     @property
     def id(self) -> str:
         """The response id."""
         return str(self.opening["id"])
+
+    @property
+    def is_background(self) -> bool:
+        """True if it was asked for in the background."""
+        return bool(self.opening["background"])
 
     @property
     def is_visible(self) -> bool:
@@ -76,7 +85,7 @@ class StoredRun:
         """How far the run is."""
         if self._cancelled is not None:
             return "over"
-        if self._is_held:
+        if self.is_held:
             return "in_progress"
         passed = time.monotonic() - self._begun
         if passed >= self._seconds:
@@ -104,17 +113,36 @@ class StoredRun:
 
     def hold(self) -> None:
         """Keep it in progress until `release`: it is being streamed."""
-        self._is_held = True
+        self.is_held = True
 
     def release(self) -> None:
         """Let it be over."""
-        self._is_held = False
+        self.is_held = False
+
+    def wait_for(self, share: float) -> float | None:
+        """Return the seconds until a share of the work is done; None if it never will be.
+
+        Args:
+            share: 0 for the moment at which the work begins, 1 for its end.
+        """
+        working = _QUEUED_SHARE + (1 - _QUEUED_SHARE) * share
+        moment = self._begun + self._seconds * working
+        now = time.monotonic()
+        if self.is_cancelled and (self._cancelled_at < moment or not self.is_background):
+            return None
+        return max(0.0, moment - now)
+
+    def over_for(self) -> float:
+        """Return for how many seconds it has been over; negative before that."""
+        end = min(self._begun + self._seconds, self._cancelled_at)
+        return time.monotonic() - end
 
     def cancel(self) -> bool:
         """Cancel it; False if it was over already."""
         phase = self.phase
         if phase == "over":
             return False
+        self._cancelled_at = time.monotonic()
         self._cancelled = {
             **self.opening,
             "status": "cancelled",

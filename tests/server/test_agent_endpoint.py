@@ -345,7 +345,6 @@ def test_unknown_fields_are_refused_by_name(
         ({"effort": "fast@yesterday"}, "effort"),
         ({"preset": "fast", "profile": {"type": "custom", "id": "p"}}, "profile"),
         ({"preset": "fast", "temperature": 3}, "temperature"),
-        ({"preset": "fast", "stream": True}, "stream"),
         ({"preset": "fast", "tools": [{"type": "teleport"}]}, "tools[0]: type"),
         ({"preset": "fast", "tools": [{"type": "function", "name": "web_search"}]}, "built-in"),
         ({"preset": "fast", "metadata": {str(n): "" for n in range(17)}}, "metadata"),
