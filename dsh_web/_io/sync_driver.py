@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import random
 import ssl
 import time
@@ -15,7 +13,7 @@ from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step, Transp
 from .decode import BodyCollector
 from .failures import forget_frames, transport_error
 from .foreign import exchange
-from .offload import call_in_thread
+from .offload import Resolution, call_in_thread
 from .pool import Pool
 from .route import Route, route_to, shared_ssl_context, wire_request
 from .scope import CallCancelled, DeadlinePassed, SyncScope
@@ -108,7 +106,7 @@ class SyncDriver:
             scope.sleep(seconds)
             return True
         if isinstance(step, Resolve):
-            return call_in_thread(scope, lambda: _call(step), name="dsh-web-resolve")
+            return _resolve(step, scope)
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
     def _exchange(self, request: HttpRequest, scope: SyncScope) -> HttpResponse:
@@ -175,12 +173,10 @@ def _receive(response: httpcore.Response, max_bytes: int) -> HttpResponse:
     return HttpResponse(response.status, headers, body.finish(), received_at)
 
 
-def _call(step: Resolve) -> Any:
-    value = step.function()
-    if inspect.isawaitable(value):
-
-        async def wait() -> Any:
-            return await value
-
-        return asyncio.run(wait())
-    return value
+def _resolve(step: Resolve, scope: SyncScope) -> Any:
+    resolution = Resolution(step.function)
+    try:
+        return call_in_thread(scope, resolution.run, name="dsh-web-resolve")
+    except BaseException:
+        resolution.stop()
+        raise
