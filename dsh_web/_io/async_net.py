@@ -15,14 +15,8 @@ from typing import Any
 
 import httpcore
 
-from .sockets import (
-    Address,
-    connect_error,
-    is_readable,
-    literal_address,
-    new_socket,
-    parse_addresses,
-)
+from .offload import call_in_thread_async
+from .sockets import Address, connect_error, is_readable, literal_address, new_socket, resolve
 
 __all__ = ["AsyncLink"]
 
@@ -46,7 +40,7 @@ class AsyncLink(httpcore.AsyncNetworkBackend):
         """Connect to the first address of `host` that answers."""
         loop = asyncio.get_running_loop()
         failure: OSError | None = None
-        for address in await _addresses(loop, host, port):
+        for address in await _addresses(host, port):
             sock = new_socket(address)
             try:
                 async with asyncio.timeout(timeout):
@@ -68,15 +62,15 @@ class AsyncLink(httpcore.AsyncNetworkBackend):
             self._stream.sock.close()
 
 
-async def _addresses(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[Address]:
+async def _addresses(host: str, port: int) -> list[Address]:
     literal = literal_address(host, port)
     if literal is not None:
         return [literal]
     try:
-        infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        # Not `loop.getaddrinfo`: `asyncio.run` would wait at its end for a look-up that hangs.
+        return await call_in_thread_async(lambda: resolve(host, port), name="dsh-web-dns")
     except OSError as error:
         raise connect_error(error, host) from error
-    return parse_addresses(infos)
 
 
 class _PlainStream(httpcore.AsyncNetworkStream):

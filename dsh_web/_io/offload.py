@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import inspect
 import socket
 import threading
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
 
 from .scope import SyncScope
 
-__all__ = ["call_in_thread", "call_in_thread_async"]
+__all__ = ["Resolution", "call_in_thread", "call_in_thread_async"]
 
 Result = TypeVar("Result")
 
@@ -86,3 +87,36 @@ async def call_in_thread_async(function: Callable[[], Result], *, name: str) -> 
 
     threading.Thread(target=work, name=name, daemon=True).start()
     return await future
+
+
+class Resolution:
+    """A call of a function, sync or async, whose async part can be stopped from another thread."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._stop_waiting: Callable[[], None] = lambda: None
+        self._is_stopped = False
+
+    def run(self) -> Any:
+        """Return what the function returns, awaited on an event loop of its own if need be."""
+        value = self._function()
+        return asyncio.run(self._wait(value)) if inspect.isawaitable(value) else value
+
+    def stop(self) -> None:
+        """Cancel what is being awaited, so that no loop runs on for a call that is over."""
+        self._is_stopped = True
+        self._stop_waiting()
+
+    async def _wait(self, value: Awaitable[Any]) -> Any:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def stop_waiting() -> None:
+            # The loop may have ended by itself in the meantime.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
+
+        self._stop_waiting = stop_waiting
+        if self._is_stopped:  # between the call of the function and this line
+            stop_waiting()
+        return await value

@@ -16,7 +16,6 @@ __all__ = [
     "is_readable",
     "literal_address",
     "new_socket",
-    "parse_addresses",
     "resolve",
 ]
 
@@ -42,11 +41,8 @@ def literal_address(host: str, port: int) -> Address | None:
 
 def resolve(host: str, port: int) -> list[Address]:
     """Return the addresses of `host` in the resolver's order. Blocks."""
-    return parse_addresses(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-
-
-def parse_addresses(infos: list[Any]) -> list[Address]:
-    """Return what `getaddrinfo` found, each address once."""
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    # Each address once: some resolvers repeat them per protocol.
     return list(dict.fromkeys(Address(info[0], info[4]) for info in infos))
 
 

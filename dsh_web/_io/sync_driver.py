@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import random
 import ssl
 from collections.abc import Generator
@@ -24,7 +22,7 @@ from ..flow import (
 from .exchange import SyncExchange
 from .failures import transport_error
 from .foreign import ForeignExchange
-from .offload import call_in_thread
+from .offload import Resolution, call_in_thread
 from .pool import Pool
 from .route import Route, route_to, shared_ssl_context
 from .scope import CallCancelled, DeadlinePassed, SyncScope
@@ -173,7 +171,7 @@ class _Performer:
             self._scope.sleep(seconds)
             return True
         if isinstance(step, Resolve):
-            return call_in_thread(self._scope, lambda: _call(step), name="dsh-web-resolve")
+            return _resolve(step, self._scope)
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
     def close(self) -> None:
@@ -200,12 +198,10 @@ def _read(request: HttpRequest, exchange: SyncExchange) -> bytes:
         raise transport_error(error, request)  # noqa: B904 - it carries its cause
 
 
-def _call(step: Resolve) -> Any:
-    value = step.function()
-    if inspect.isawaitable(value):
-
-        async def wait() -> Any:
-            return await value
-
-        return asyncio.run(wait())
-    return value
+def _resolve(step: Resolve, scope: SyncScope) -> Any:
+    resolution = Resolution(step.function)
+    try:
+        return call_in_thread(scope, resolution.run, name="dsh-web-resolve")
+    except BaseException:
+        resolution.stop()
+        raise
