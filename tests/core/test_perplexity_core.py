@@ -401,20 +401,25 @@ def test_nothing_readable_beside_a_wrong_type_is_unprocessable(kind, data):
 
 @each_provider
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("data", "message", "status"),
     [
-        ({"error": {"message": "over quota", "type": "t", "code": 402}}, "over quota"),
-        ({"error": "over quota"}, "over quota"),
-        ({"error": {"type": "quota"}}, "quota"),
-        ({"error": {"code": 500}}, "Perplexity API error (HTTP 200)"),
-        ({"error": True}, "Perplexity API error (HTTP 200)"),
+        ({"error": {"message": "over quota", "type": "t", "code": 402}}, "over quota", 402),
+        ({"error": {"message": "over quota", "code": "402"}}, "over quota", 200),
+        ({"error": {"message": "over quota", "code": 42}}, "over quota", 200),
+        ({"error": {"message": "over quota", "code": True}}, "over quota", 200),
+        ({"error": "over quota"}, "over quota", 200),
+        ({"error": {"type": "quota"}}, "quota", 200),
+        ({"error": {"code": 500}}, "Perplexity API error (HTTP 200)", 500),
+        ({"error": True}, "Perplexity API error (HTTP 200)", 200),
     ],
     ids=str,
 )
-def test_an_error_envelope_under_200_is_an_error(kind, data, message):
+def test_an_error_envelope_under_200_is_an_error_with_the_status_that_it_names(
+    kind, data, message, status
+):
     error = error_of(kind, reply(data, x_request_id="r-1"))
 
-    assert (message, 200, "r-1") == (error.message, error.status_code, error.request_id)
+    assert (message, status, "r-1") == (error.message, error.status_code, error.request_id)
 
 
 @each_provider
