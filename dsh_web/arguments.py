@@ -42,13 +42,13 @@ class SearchFilters(TypedDict, total=False):
     max_tokens: int | None
     on_unsupported: Literal["raise", "warn"]
     include_raw: bool
-    response_format: type[BaseModel] | Mapping[str, Any] | None
 
 
 class SearchFields(SearchFilters, total=False):
     """Every field of `WebSearchRequest` that a call can give next to a query text."""
 
     max_results: int | None
+    response_format: type[BaseModel] | Mapping[str, Any] | None
 
 
 class Unset:

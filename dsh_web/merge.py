@@ -62,7 +62,6 @@ def merge_results(
         related_questions=_unique(q for result in results for q in result.related_questions),
         finance=_unique(record for result in results for record in result.finance),
         images=_unique(image for result in results for image in result.images),
-        parsed=[r.parsed for r in results] if any(r.parsed is not None for r in results) else None,
         warnings=_unique(warning for result in results for warning in result.warnings),
         raw=[result.raw for result in results] if any(r.raw for r in results) else None,
     )

@@ -40,7 +40,7 @@ def render_search(result: WebSearchResult, max_chars: int | None = DEFAULT_MAX_C
         max_chars: Cap in code points; None: no cap. Snippets are shortened first, then titles
             fall back to host names, then the answer is cut; addresses only ever go whole.
     """
-    answer = (result.content or "").strip()
+    answer = _closed((result.content or "").strip())
     sources = result.sources
     if not answer and not sources:
         return SearchText(NOTHING, is_cut=False)
@@ -48,6 +48,33 @@ def render_search(result: WebSearchResult, max_chars: int | None = DEFAULT_MAX_C
     if max_chars is None or len(full) <= max_chars:
         return SearchText(full, is_cut=False)
     return SearchText(_fitted(answer, sources, result.truncated, max_chars), is_cut=True)
+
+
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_HTML_ENDS = {"<!--": "-->", "<pre": "</pre>", "<script": "</script>", "<style": "</style>"}
+
+
+def _closed(answer: str) -> str:
+    """Return `answer` with a block that it leaves open closed, so that the sources stay outside.
+
+    An answer that was cut at its token limit often ends inside a code fence.
+    """
+    fence = ""
+    for line in answer.splitlines():
+        match = _FENCE.match(line)
+        if match is None:
+            continue
+        if not fence:
+            fence = match.group(1)
+        elif match.group(1).startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+    if fence:
+        return f"{answer}\n{fence}"
+    for start, end in _HTML_ENDS.items():
+        opened = answer.lower().rfind(start)
+        if opened >= 0 and answer.lower().find(end, opened) < 0:
+            return f"{answer}\n{end}"
+    return answer
 
 
 def _assemble(answer: str, items: list[str], is_truncated: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Unpack, cast
 
 from .arguments import UNSET, SearchFields, SearchFilters, Unset, checked_timeout, search_request
 from .calls import FetchCall, SearchCall
@@ -165,7 +165,7 @@ class WebRuntime(RuntimeHolder):
             **fields: See `search`.
         """
         unique = check_queries(queries, self.max_queries)
-        joint = self._joint_call(unique, {**fields, "max_results": max_results}, cancel, timeout)
+        joint = self._joint_call(unique, max_results, fields, cancel, timeout)
         if joint is not None:
             return joint.run(self._sync_driver())
         results = self.search_each(
@@ -184,7 +184,7 @@ class WebRuntime(RuntimeHolder):
     ) -> WebSearchResult:
         """Run several queries at the same time; see `search_many`."""
         unique = check_queries(queries, self.max_queries)
-        joint = self._joint_call(unique, {**fields, "max_results": max_results}, cancel, timeout)
+        joint = self._joint_call(unique, max_results, fields, cancel, timeout)
         if joint is not None:
             return await joint.run_async(self._async_driver())
         results = await self.asearch_each(
@@ -289,7 +289,8 @@ class WebRuntime(RuntimeHolder):
     def _joint_call(
         self,
         queries: tuple[str, ...],
-        fields: SearchFields,
+        max_results: int | None,
+        filters: SearchFilters,
         cancel: CancelToken | None,
         timeout: float | Unset | None,
     ) -> SearchCall | None:
@@ -298,9 +299,10 @@ class WebRuntime(RuntimeHolder):
         most = getattr(provider, "most_joint_queries", 1)
         if not 1 < len(queries) <= most or not hasattr(provider, "search_many_flow"):
             return None
+        fields = {**filters, "max_results": max_results}
         return SearchCall(
             provider,
-            search_request(queries[0], fields),
+            search_request(queries[0], cast("SearchFields", fields)),
             cancel,
             self._effective(timeout),
             meter=self._meter,

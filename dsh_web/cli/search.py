@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any, cast
 
-from ..arguments import SearchFields
+from ..arguments import SearchFields, SearchFilters
 from ..errors import WebError
 from ..runtime import WebRuntime
 from ..seam import WebSearchResult
@@ -65,9 +65,8 @@ def run(options: argparse.Namespace) -> int:
     """Search, print, and return 0, or 1 after a failure."""
     names = [name.replace("-", "_") for name in (*_FILTER_HELP, *_LIST_HELP)]
     given: dict[str, Any] = {n: value for n in names if (value := getattr(options, n)) is not None}
-    fields = cast("SearchFields", given)
-    fields["max_results"] = options.max_results
-    fields["include_raw"] = options.raw
+    filters = cast("SearchFilters", {**given, "include_raw": options.raw})
+    fields: SearchFields = {"max_results": options.max_results, **filters}  # type: ignore[typeddict-item]
     query = " ".join(options.query)
     try:
         with WebRuntime.from_env(search_provider=options.provider) as runtime:
@@ -77,7 +76,9 @@ def run(options: argparse.Namespace) -> int:
                 return _stream(runtime, query, fields, options)
             if options.also:
                 queries = [query, *options.also]
-                result = runtime.search_many(queries, timeout=options.timeout, **fields)
+                result = runtime.search_many(
+                    queries, max_results=options.max_results, timeout=options.timeout, **filters
+                )
             else:
                 result = runtime.search(query, timeout=options.timeout, **fields)
     except WebError as error:

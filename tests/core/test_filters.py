@@ -50,7 +50,7 @@ def test_every_neutral_filter_is_covered_here():
 
 
 def test_every_field_of_a_request_is_a_filter_or_a_known_option():
-    options = {"query", "max_results", "on_unsupported", "include_raw"}
+    options = {"query", "max_results", "on_unsupported", "include_raw", "response_format"}
 
     assert options | set(FILTERS) == set(WebSearchRequest.model_fields)
 

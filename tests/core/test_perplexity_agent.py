@@ -422,7 +422,7 @@ def test_usage_is_read():
         "searches": 3,
         "cost_usd": 0.00485,
     }
-    assert expected == result.usage.model_dump()
+    assert expected | {"cost_is_estimate": False} == result.usage.model_dump()
 
 
 @pytest.mark.parametrize("usage", [None, {}, [], "none", 5])

@@ -240,7 +240,7 @@ def test_usage_is_read():
         "searches": 2,
         "cost_usd": 0.00502,
     }
-    assert expected == result_of(usage=usage).usage.model_dump()
+    assert expected | {"cost_is_estimate": False} == result_of(usage=usage).usage.model_dump()
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ async def test_an_event_belongs_to_the_run_that_searched(invoke, searcher, kind)
     expected = {
         "provider": "fake",
         "request_id": "r-1",
-        "usage": {"total_tokens": 12, "cost_usd": 0.005},
+        "usage": {"total_tokens": 12, "cost_usd": 0.005, "cost_is_estimate": False},
         "truncated": True,
         "warnings": ["1 entry was skipped"],
         "related_questions": [],

@@ -33,7 +33,11 @@ def test_it_is_a_llama_index_retriever():
 
 
 def test_every_filter_of_the_seam_is_an_option():
-    of_the_seam = SearchFields.__annotations__.keys() - {"max_results", "include_raw"}
+    of_the_seam = SearchFields.__annotations__.keys() - {
+        "max_results",
+        "include_raw",
+        "response_format",
+    }
 
     assert of_the_seam | {"timeout", "cancel"} == SearchOptions.__annotations__.keys()
 
@@ -206,7 +210,7 @@ async def test_facts_of_the_whole_result_are_an_event_and_on_no_node(runtime, re
         "model": None,
         "request_id": "r-1",
         "finish_reason": None,
-        "usage": {"input_tokens": 3, "cost_usd": 0.005},
+        "usage": {"input_tokens": 3, "cost_usd": 0.005, "cost_is_estimate": False},
         "warnings": ["one entry was skipped"],
         "related_questions": ["When is low tide?"],
         "images": [],
