@@ -334,11 +334,21 @@ class FetchCall:
 
     def run(self, driver: SyncDriver) -> WebFetchResult:
         """Perform the call, blocking."""
-        return self._limits.run(lambda scope: driver.run(self._start(), scope))
+        return self._checked(self._limits.run(lambda scope: driver.run(self._start(), scope)))
 
     async def run_async(self, driver: AsyncDriver) -> WebFetchResult:
         """Perform the call on the running event loop."""
-        return await self._limits.run_async(lambda scope: driver.run(self._start(), scope))
+        result = await self._limits.run_async(lambda scope: driver.run(self._start(), scope))
+        return self._checked(result)
 
     def _start(self) -> Flow[WebFetchResult]:
         return self._provider.fetch_flow(self._request)
+
+    def _checked(self, result: WebFetchResult) -> WebFetchResult:
+        if not isinstance(result, WebFetchResult):
+            raise ProviderError(
+                f"{self._limits.label} fetch failed: its flow returned "
+                f"{type(result).__name__}, not a WebFetchResult",
+                provider=self._provider.id,
+            )
+        return result

@@ -33,7 +33,7 @@ def _normalize(value: Any) -> str:
         )
     rest = re.sub(r"^[a-z][a-z0-9+.-]*://", "", text, flags=re.IGNORECASE)
     host, slash, path = rest.partition("/")
-    host = re.sub(r":\d+$", "", host.lower()).removeprefix("www.").rstrip(".")
+    host = _without_www(re.sub(r":\d+$", "", host.lower()).rstrip("."))
     path = path.split("?")[0].split("#")[0].rstrip("/")
     domain = _ascii(host) + (slash + path if path else "")
     if not _SHAPE.fullmatch(domain):
@@ -42,6 +42,17 @@ def _normalize(value: Any) -> str:
             "or 'example.com/docs'"
         )
     return domain
+
+
+# Second-level names under which others register: `www.gov.uk` is a site, `gov.uk` thousands.
+_REGISTRY = re.compile(
+    r"(?:ac|co|com|edu|gob|gov|gouv|go|mil|ne|net|nhs|nic|or|org|police)\.[a-z]{2}"
+)
+
+
+def _without_www(host: str) -> str:
+    rest = host.removeprefix("www.")
+    return host if "." not in rest or _REGISTRY.fullmatch(rest) else rest
 
 
 def _ascii(host: str) -> str:

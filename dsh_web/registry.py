@@ -113,7 +113,7 @@ class ProviderRegistry(Generic[Provider]):
 
     def available(self) -> list[Provider]:
         """Return the available providers, sorted by id."""
-        return [provider for provider in self.all() if provider.available()]
+        return [provider for provider in self.all() if is_available(provider)]
 
     def all(self) -> list[Provider]:
         """Return every registered provider, sorted by id."""
@@ -124,14 +124,14 @@ class ProviderRegistry(Generic[Provider]):
         """Return the state of every provider, sorted by id; `configured` is the pinned id."""
         statuses = []
         for provider in self.all():
-            is_available = provider.available()
+            available = is_available(provider)
             statuses.append(
                 ProviderStatus(
                     capability=self._capability,
                     id=provider.id,
-                    available=is_available,
+                    available=available,
                     configured=provider.id == configured,
-                    reason=None if is_available else unavailable_reason(provider),
+                    reason=None if available else unavailable_reason(provider),
                 )
             )
         return statuses
@@ -147,7 +147,7 @@ class ProviderRegistry(Generic[Provider]):
                 code=WEB_PROVIDER_CONFIGURED_MISSING,
                 provider=provider_id,
             )
-        if not provider.available():
+        if not is_available(provider):
             raise SelectionError(
                 f"the configured {self._capability} provider {provider_id!r} is not available: "
                 f"{unavailable_reason(provider)}",
@@ -160,11 +160,25 @@ class ProviderRegistry(Generic[Provider]):
         reasons = [f"{p.id}: {unavailable_reason(p)}" for p in self.all()]
         if reasons:
             return f" ({'; '.join(reasons)})"
-        return ": none is registered; set PERPLEXITY_API_KEY or register one"
+        hint = "set PERPLEXITY_API_KEY or " if self._capability == "search" else ""
+        return f": none is registered; {hint}register one"
+
+
+def is_available(provider: AnyProvider) -> bool:
+    """Return whether `provider` is available; one that cannot even say so is not."""
+    try:
+        return bool(provider.available())
+    except Exception:
+        # Selection has to go on: one broken provider must not stop the others from running.
+        return False
 
 
 def unavailable_reason(provider: AnyProvider) -> str:
     """Return why `provider` is not available, in its own words if it has any."""
     explain = getattr(provider, "unavailable_reason", None)
-    reason = explain() if callable(explain) else None
+    try:
+        reason = explain() if callable(explain) else None
+        provider.available()
+    except Exception as error:
+        return f"asking it raised {type(error).__name__}: {error}"
     return reason or "it reports itself as not available"

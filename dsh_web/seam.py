@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -58,6 +58,15 @@ class _Request(Frozen):
     """A frozen model whose faults are `InvalidRequestError`, never pydantic's own error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """Read a request from JSON text; text that is no JSON is an `InvalidRequestError` too."""
+        try:
+            return super().model_validate_json(json_data, **options)
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_context=False)[0]["msg"]
+            raise InvalidRequestError(f"request: {fault}") from error
 
     @model_validator(mode="wrap")
     @classmethod

@@ -6,6 +6,7 @@ published recordings of 2025 and 2026.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import json
@@ -98,7 +99,7 @@ class PerplexityProvider:
         )
         self.base_url: str = base_url or read_env("PERPLEXITY_BASE_URL") or DEFAULT_BASE_URL
         self.max_retries = max_retries
-        self.extra_body: dict[str, Any] = dict(extra_body or {})
+        self._extra_body: dict[str, Any] = copy.deepcopy(dict(extra_body or {}))
 
     def available(self) -> bool:
         """Return whether a key is there and the settings make sense; no network."""
@@ -114,6 +115,8 @@ class PerplexityProvider:
         key = self._key
         if key is None or (isinstance(key, Secret) and not key):
             return "no API key: set PERPLEXITY_API_KEY or pass api_key"
+        if not isinstance(key, Secret) and not callable(key):
+            return f"api_key must be a text or a function, not {type(key).__name__}"
         if isinstance(key, Secret) and not key.is_usable:
             return "the API key holds a character that no HTTP header can carry"
         if not _is_base_url(self.base_url):
@@ -121,6 +124,11 @@ class PerplexityProvider:
         if not _is_int(self.max_retries) or self.max_retries < 0:
             return f"max_retries must be 0 or more, not {self.max_retries!r}"
         return self._settings_fault()
+
+    @property
+    def extra_body(self) -> dict[str, Any]:
+        """A copy of the vendor-only fields."""
+        return copy.deepcopy(self._extra_body)
 
     def search_flow(self, request: WebSearchRequest) -> Flow[WebSearchResult]:
         """Return the flow of one search."""
@@ -159,7 +167,7 @@ class PerplexityProvider:
         self, request: WebSearchRequest, more: Mapping[str, Any]
     ) -> Flow[tuple[HttpRequest, Secret]]:
         self._check_combinations(request)
-        content = {**self._request_body(request), **more, **self.extra_body}
+        content = {**self._request_body(request), **more, **self._extra_body}
         key = yield from self._resolve_key()
         is_stream = "stream" in more
         wire = HttpRequest(
@@ -391,6 +399,11 @@ def wrapped(key: ApiKey | None) -> Secret | Callable[[], Any] | None:
     something after it fails.
     """
     return Secret(key) if isinstance(key, str) else key
+
+
+def is_text(value: Any) -> bool:
+    """Return whether `value` is text with more than white space in it."""
+    return isinstance(value, str) and bool(value.strip())
 
 
 def is_positive_int(value: Any) -> bool:

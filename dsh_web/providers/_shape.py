@@ -25,14 +25,19 @@ def parse_json(body: bytes) -> Any:
     """
     body = body.removeprefix(b"\xef\xbb\xbf")
     try:
-        return from_json(body)
+        return from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        # The fast parser refuses two things that a lenient reader has to live with.
+        # The fast parser refuses three things that a lenient reader has to live with.
         text = body.decode("utf-8", "replace")
         try:
-            return _without_surrogates(json.loads(text))
+            return _without_surrogates(json.loads(text, parse_constant=_absent))
         except (ValueError, RecursionError):
             raise ValueError(str(error)) from None
+
+
+def _absent(name: str) -> None:
+    # NaN and Infinity are no JSON, and could not be written back as any.
+    return None
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -33,6 +33,7 @@ def add_sources(
             url = entry.get("url") if isinstance(entry, dict) else None
             ids = numbers.get(url, ()) if citations and isinstance(url, str) else (position,)
             sources.add_entry(entry, ids=ids)
+    if sources.found:
         return
     for position, url in enumerate(citations, start=1):
         sources.add_link(url, ids=(position,))

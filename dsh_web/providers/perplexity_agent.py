@@ -21,6 +21,7 @@ from ._perplexity import (
     Body,
     filter_fields,
     is_positive_int,
+    is_text,
     json_schema_format,
     with_estimate,
     wrapped,
@@ -102,8 +103,10 @@ class PerplexityAgentProvider(StreamingProvider):
         self.effort_field = effort_field
 
     def _settings_fault(self) -> str | None:
-        if self.effort is None and not self.model:
+        if self.effort is None and self.model is None:
             return "either effort or model must be set"
+        if self.model is not None and not is_text(self.model):
+            return "model must be a non-empty text"
         if self.effort is not None and not _is_effort(self.effort):
             return f"effort must be one of {', '.join(EFFORTS)}, or pinned like 'fast@2026-10-16.0'"
         if self.max_tokens is not None and not is_positive_int(self.max_tokens):

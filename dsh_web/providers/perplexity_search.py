@@ -98,7 +98,7 @@ class PerplexitySearchProvider(PerplexityProvider):
 
     def estimated_cost(self, request: WebSearchRequest) -> float:
         """Return the price of the request in US dollars; the API reports none itself."""
-        return search_cost(is_fast=self.extra_body.get("search_type") == "fast")
+        return search_cost(is_fast=self._extra_body.get("search_type") == "fast")
 
     def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
         reader = Reader()

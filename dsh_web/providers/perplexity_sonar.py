@@ -16,6 +16,7 @@ from ._perplexity import (
     Body,
     filter_fields,
     is_positive_int,
+    is_text,
     json_schema_format,
     with_estimate,
     wrapped,
@@ -83,7 +84,7 @@ class PerplexitySonarProvider(StreamingProvider):
         self.search_recency = search_recency
 
     def _settings_fault(self) -> str | None:
-        if not self.model.strip():
+        if not is_text(self.model):
             return "model must be a non-empty text"
         if not is_positive_int(self.max_tokens):
             return f"max_tokens must be a positive whole number, not {self.max_tokens!r}"

@@ -94,3 +94,8 @@ def test_any_text_is_a_site_or_an_invalid_request(value):
         found = ("refused",)
 
     assert 1 == len(found)
+
+
+@pytest.mark.parametrize("site", ["www.gov.uk", "www.com", "www.co.jp"])
+def test_www_stays_where_leaving_it_out_would_widen_the_filter(site):
+    assert (site,) == sites(f"https://{site}/")

@@ -599,3 +599,48 @@ def test_an_empty_object_is_an_empty_result(kind):
 def test_a_setting_cannot_change_under_a_running_call(kind):
     with pytest.raises(AttributeError, match="base_url cannot change"):
         kind(api_key=KEY).base_url = "https://evil.example"
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+@pytest.mark.parametrize("key", [123, b"bytes-key-0123456789", ["k"]])
+def test_a_key_of_a_wrong_type_makes_the_provider_unavailable(kind, key):
+    provider = kind(api_key=key)
+
+    assert not provider.available()
+    assert "api_key must be a text or a function" in provider.unavailable_reason()
+
+
+@pytest.mark.parametrize("kind", [PerplexityAgentProvider, PerplexitySonarProvider])
+@pytest.mark.parametrize("model", [5, "", "  ", ["sonar"]])
+def test_a_model_that_is_no_text_makes_the_provider_unavailable(kind, model):
+    provider = kind(api_key=KEY, model=model)
+
+    assert "model must be a non-empty text" == provider.unavailable_reason()
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_extra_fields_cannot_be_changed_from_outside(kind):
+    extra = {"nested": {"a": 1}}
+    provider = kind(api_key=KEY, extra_body=extra)
+
+    extra["nested"]["a"] = 2
+    provider.extra_body["nested"]["a"] = 3
+
+    assert {"nested": {"a": 1}} == provider.extra_body
+
+
+def test_numbers_that_are_no_json_do_not_spoil_the_raw_body():
+    body = b'{"id": "s", "results": [], "odd": NaN, "worse": -Infinity}'
+    _, result = ask(PerplexitySearchProvider(api_key=KEY), reply(body), include_raw=True)
+
+    assert {"id": "s", "results": [], "odd": None, "worse": None} == result.raw
+    assert result == WebSearchResult.model_validate_json(result.model_dump_json())
+
+
+def test_sonar_falls_back_to_citations_when_no_listed_result_is_usable():
+    body = sonar_body(
+        search_results=[{"title": "Upload", "url": ""}], citations=["https://a.example/"]
+    )
+    _, result = ask(PerplexitySonarProvider(api_key=KEY), reply(body))
+
+    assert ["https://a.example/"] == [source.url for source in result.sources]

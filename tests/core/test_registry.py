@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from dsh_web import (
     Flow,
+    ProviderError,
     SelectionError,
     TextBody,
     WebFetchRequest,
@@ -322,3 +323,48 @@ def test_an_unpinned_call_runs_exactly_when_one_provider_is_available(states):
     outcome = outcome_of(runtime)
 
     assert (len(available) == 1) == (outcome in available)
+
+
+class Broken(Searcher):
+    def available(self) -> bool:
+        raise OSError("the key store is locked")
+
+
+def test_a_provider_that_cannot_say_whether_it_is_available_is_not():
+    runtime = WebRuntime(search_provider="broken")
+    runtime.register_search_provider(Broken("broken"))
+
+    with pytest.raises(SelectionError, match="OSError: the key store is locked") as caught:
+        runtime.search("q")
+
+    assert "WEB_PROVIDER_CONFIGURED_UNAVAILABLE" == caught.value.code
+
+
+def test_a_broken_provider_does_not_stop_the_others():
+    runtime = WebRuntime()
+    runtime.register_search_provider(Broken("broken"))
+    runtime.register_search_provider(Searcher("sound"))
+
+    assert "sound" == runtime.search("q").provider
+
+
+def test_a_missing_fetch_provider_is_not_blamed_on_a_search_key():
+    with pytest.raises(SelectionError) as caught:
+        WebRuntime().fetch("https://a.example/")
+
+    assert "PERPLEXITY_API_KEY" not in str(caught.value)
+
+
+def test_a_fetch_flow_without_a_result_is_a_provider_error():
+    class Empty(Fetcher):
+        def available(self) -> bool:
+            return True
+
+        def fetch_flow(self, request: WebFetchRequest) -> Flow[None]:
+            yield from ()
+
+    runtime = WebRuntime()
+    runtime.register_fetch_provider(Empty("empty"))
+
+    with pytest.raises(ProviderError, match="returned NoneType, not a WebFetchResult"):
+        runtime.fetch("https://a.example/")

@@ -232,3 +232,14 @@ def test_a_timeout_that_is_no_number_is_a_programming_error(timeout):
 @pytest.mark.parametrize("timeout", [None, float("inf")])
 def test_no_timeout_is_none(timeout):
     assert WebRuntime(timeout=timeout).timeout is None
+
+
+def test_a_request_from_text_that_is_no_json_is_an_invalid_request():
+    with pytest.raises(InvalidRequestError):
+        WebSearchRequest.model_validate_json("{")
+
+
+def test_a_request_reads_back_from_its_own_json():
+    request = WebSearchRequest(query="q", languages=["en"], published_after="2026-01-02")
+
+    assert request == WebSearchRequest.model_validate_json(request.model_dump_json())
