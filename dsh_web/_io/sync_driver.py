@@ -21,7 +21,7 @@ from ..flow import (
     Step,
     TransportError,
 )
-from .exchange import SyncExchange
+from .exchange import LINGER, SyncExchange
 from .failures import transport_error
 from .foreign import ForeignExchange
 from .offload import call_in_thread
@@ -89,6 +89,7 @@ class SyncDriver:
                 else:
                     step = flow.send(outcome)
         except StopIteration as stop:
+            performer.drain()
             result: Result = stop.value
             return result
         finally:
@@ -175,6 +176,11 @@ class _Performer:
         if isinstance(step, Resolve):
             return call_in_thread(self._scope, lambda: _call(step), name="dsh-web-resolve")
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
+
+    def drain(self) -> None:
+        """Let the connection of a complete answer be used again, if that costs next to nothing."""
+        if self._opened is not None and isinstance(self._opened[1], SyncPooledExchange):
+            self._opened[1].drain(LINGER)
 
     def close(self) -> None:
         opened, self._opened = self._opened, None
