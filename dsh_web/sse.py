@@ -29,11 +29,15 @@ class ServerSentEvent:
 class SseReader:
     """Turns pieces of a response body into events, however the pieces were cut.
 
+    Args:
+        max_event_chars: Cap on one event.
+
     Raises:
-        ValueError: An event is larger than 10,000,000 characters.
+        ValueError: An event is larger than that; those before it were good.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_event_chars: int = MAX_EVENT_CHARS) -> None:
+        self._max_event_chars = max_event_chars
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._pending: list[str] = []
         self._pending_chars = 0
@@ -67,14 +71,13 @@ class SseReader:
             self._skips_lf = False
         self._pending.append(text)
         self._pending_chars += len(text)
-        if self._pending_chars + self._data_chars > MAX_EVENT_CHARS:
-            raise ValueError(f"a server-sent event is longer than {MAX_EVENT_CHARS} characters")
         # Joined only where a line ends, so that tiny pieces of a long line stay linear.
         if is_last or "\n" in text or "\r" in text:
             for line in self._lines(is_last=is_last):
                 event = self._take_line(line)
                 if event is not None:
                     yield event
+        self._check_size(self._pending_chars)
 
     def _lines(self, *, is_last: bool) -> list[str]:
         """Return the complete lines received so far; what is left waits for the next piece."""
@@ -88,6 +91,7 @@ class SseReader:
         return lines
 
     def _take_line(self, line: str) -> ServerSentEvent | None:
+        self._check_size(len(line))
         if not line:
             if self._data:
                 return self._take()
@@ -101,6 +105,12 @@ class SseReader:
         elif name == "event":
             self._event = value
         return None
+
+    def _check_size(self, chars: int) -> None:
+        if chars + self._data_chars > self._max_event_chars:
+            raise ValueError(
+                f"a server-sent event is longer than {self._max_event_chars} characters"
+            )
 
     def _take(self) -> ServerSentEvent:
         event = ServerSentEvent("\n".join(self._data), self._event)

@@ -23,7 +23,7 @@ from ..flow import (
     TransportError,
 )
 from .async_exchange import AsyncConnection, AsyncPooledExchange
-from .exchange import AsyncExchange
+from .exchange import LINGER, AsyncExchange
 from .failures import transport_error
 from .foreign import ForeignAsyncExchange, ThreadedExchange
 from .offload import call_in_thread_async
@@ -89,11 +89,12 @@ class AsyncDriver:
                     yield step.event
                 async with scope.guard():
                     step = await performer.advance(flow, step)
+            await performer.drain()
             await performer.close()
             done(step.value)
         finally:
             flow.close()
-            performer.abort()
+            await performer.leave()
 
     def close(self) -> None:
         """Close idle connections; the driver stays usable. Needs no event loop."""
@@ -204,6 +205,19 @@ class _Performer:
     async def close(self) -> None:
         opened, self._opened = self._opened, None
         if opened is not None:
+            await opened[1].close()
+
+    async def drain(self) -> None:
+        """Let the connection of a complete answer be used again, if that costs next to nothing."""
+        if self._opened is not None and isinstance(self._opened[1], AsyncPooledExchange):
+            await self._opened[1].drain(LINGER)
+
+    async def leave(self) -> None:
+        """Give up a response in the middle of its body."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            # Ours is closed at once; a client of the caller's needs its event loop for it.
+            opened[1].abort()
             await opened[1].close()
 
     def abort(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 
@@ -10,7 +11,7 @@ import httpcore
 from ..flow import HttpRequest
 from .async_net import AsyncLink
 from .decode import BodyDecoder
-from .exchange import head_of
+from .exchange import ends_by_itself, head_of
 from .failures import forget_frames
 from .pool import Pool
 from .route import Route, wire_request
@@ -86,6 +87,26 @@ class AsyncPooledExchange:
             raise
         return b""
 
+    async def drain(self, seconds: float) -> None:
+        """Read what is left of the body, if it comes within `seconds`, so that `close` keeps it.
+
+        For a caller who knows that the answer is over before its body is.
+        """
+        if self._connection is None or not ends_by_itself(self.head):
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                async for _ in self._chunks:
+                    # A server that never stops must not keep the loop to itself either.
+                    await asyncio.sleep(0)
+                await self._response.aclose()
+        except Exception as error:
+            # Nothing is lost: the connection is closed instead of kept.
+            self._fail(error)
+        except BaseException as error:
+            self._fail(error)
+            raise
+
     async def close(self) -> None:
         """Release the connection: for reuse if the body was read to its end, else closed."""
         connection, self._connection = self._connection, None
@@ -98,6 +119,10 @@ class AsyncPooledExchange:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.abort()
+
+    def __del__(self) -> None:
+        # A generator that outlived its event loop is dropped without its clean-up.
+        self.abort()
 
     def _fail(self, error: BaseException) -> None:
         self.abort()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..flow import HttpHead
 
-__all__ = ["AsyncExchange", "SyncExchange", "head_of"]
+__all__ = ["LINGER", "AsyncExchange", "SyncExchange", "ends_by_itself", "head_of"]
 
 
 class SyncExchange(Protocol):
@@ -41,6 +41,17 @@ class AsyncExchange(Protocol):
     def abort(self) -> None:
         """Close the connection at once, unless `close` has released it."""
         ...
+
+
+LINGER = 0.02
+"""Seconds that the end of a body may take to arrive after an answer that is already complete."""
+
+
+def ends_by_itself(head: HttpHead) -> bool:
+    """Return whether the body ends before its connection does."""
+    if head.headers.get("connection", "").strip().lower() == "close":
+        return False
+    return "content-length" in head.headers or "transfer-encoding" in head.headers
 
 
 def head_of(status: int, headers: Iterable[tuple[bytes, bytes]]) -> HttpHead:

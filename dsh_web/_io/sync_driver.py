@@ -19,7 +19,7 @@ from ..flow import (
     Step,
     TransportError,
 )
-from .exchange import SyncExchange
+from .exchange import LINGER, SyncExchange
 from .failures import transport_error
 from .foreign import ForeignExchange
 from .offload import Resolution, call_in_thread
@@ -87,6 +87,7 @@ class SyncDriver:
                 else:
                     step = flow.send(outcome)
         except StopIteration as stop:
+            performer.drain()
             result: Result = stop.value
             return result
         finally:
@@ -173,6 +174,11 @@ class _Performer:
         if isinstance(step, Resolve):
             return _resolve(step, self._scope)
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
+
+    def drain(self) -> None:
+        """Let the connection of a complete answer be used again, if that costs next to nothing."""
+        if self._opened is not None and isinstance(self._opened[1], SyncPooledExchange):
+            self._opened[1].drain(LINGER)
 
     def close(self) -> None:
         opened, self._opened = self._opened, None

@@ -9,7 +9,7 @@ import httpcore
 
 from ..flow import HttpRequest
 from .decode import BodyDecoder
-from .exchange import head_of
+from .exchange import ends_by_itself, head_of
 from .failures import forget_frames
 from .pool import Pool
 from .route import Route, wire_request
@@ -91,6 +91,26 @@ class SyncPooledExchange:
             connection.link.scope = None
             # A connection in the middle of a body is not idle, so the pool closes it.
             self._pool.give(self._origin, connection, self._generation)
+
+    def drain(self, seconds: float) -> None:
+        """Read what is left of the body, if it comes within `seconds`, so that `close` keeps it.
+
+        For a caller who knows that the answer is over before its body is.
+        """
+        if self._connection is None or not ends_by_itself(self.head):
+            return
+        limit = SyncScope(seconds, None, None)
+        self._connection.link.scope = limit
+        try:
+            for _ in self._chunks:
+                limit.check()
+            self._response.close()
+        except Exception as error:
+            # Nothing is lost: the connection is closed instead of kept.
+            self._fail(error)
+        except BaseException as error:
+            self._fail(error)
+            raise
 
     def _fail(self, error: BaseException) -> None:
         connection, self._connection = self._connection, None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
-from ._agent_output import add_sources, answer_text, usage_of
+from ._agent_output import WEB_ITEMS, add_sources, answer_text, usage_of
 from ._perplexity_stream import StreamFailure
 from ._shape import Reader
 from ._sources import SourceList
@@ -48,9 +48,12 @@ class AgentAssembler:
         self._reader = Reader()
         self._sources = SourceList(self._reader, merge_repeats=True)
         self._deltas: list[str] = []
+        self._texts: list[str] = []
         self._items: dict[int, dict[str, Any]] = {}
+        self._found: list[dict[str, Any]] = []
         self._opening: dict[str, Any] = {}
         self._final: dict[str, Any] | None = None
+        self._status = "completed"
         self._is_done = False
         self._warnings: tuple[str, ...] = ()
 
@@ -66,16 +69,19 @@ class AgentAssembler:
         self._is_done = True
 
     def take(self, frame: dict[str, Any]) -> Iterator[StreamEvent]:
-        kind = frame.get("type")
+        kind = self._reader.text(frame, "type")
         if kind == "response.output_text.delta":
             yield from self._text(self._reader.text(frame, "delta"))
         elif kind in _FAILURES or (kind is None and frame.get("error")):
             raise StreamFailure(_failure(frame))
         elif kind in _ENDS:
             self._final = self._reader.record(frame, "response")
+            self._status = kind.removeprefix("response.")
             usage = usage_of(self._reader, self._final)
             if usage is not None:
                 yield UsageReported(usage=usage)
+        elif kind == "response.output_text.done":
+            self._texts.append(self._reader.text(frame, "text") or "")
         elif kind == "response.output_item.done":
             yield from self._item(frame)
         elif kind == "response.created":
@@ -87,7 +93,9 @@ class AgentAssembler:
         items = self._output()
         for item in items:
             yield from self._new_sources(item)
-        final, streamed = answer_text(self._reader, items) or "", "".join(self._deltas)
+        # A run that was cut may have told a finished text only in an event of its own.
+        final = answer_text(self._reader, items) or "".join(self._texts)
+        streamed = "".join(self._deltas)
         if final.startswith(streamed):
             yield from self._text(final[len(streamed) :])
         elif streamed:
@@ -96,8 +104,9 @@ class AgentAssembler:
             )
 
     def body(self) -> dict[str, Any]:
-        body = {**self._opening, "status": "completed", **(self._final or {})}
-        body["output"] = self._output()
+        final = self._final or {}
+        status = self._reader.text(final, "status") or self._status
+        body = {**self._opening, **final, "status": status, "output": self._output()}
         text = "".join(self._deltas)
         if text and answer_text(self._reader, body["output"]) != text:
             others = [item for item in body["output"] if item.get("type") != "message"]
@@ -111,8 +120,13 @@ class AgentAssembler:
 
     def _output(self) -> list[dict[str, Any]]:
         """Return the items of the terminal snapshot, or those that came one by one."""
-        snapshot = list(self._reader.records(self._final or {}, "output"))
-        return snapshot or [self._items[index] for index in sorted(self._items)]
+        done = [self._items[index] for index in sorted(self._items)]
+        items = list(self._reader.records(self._final or {}, "output")) or done
+        if any(item.get("type") in WEB_ITEMS for item in items):
+            return items
+        # What was found stays found, whatever a snapshot leaves out.
+        found = [item for item in done if item.get("type") in WEB_ITEMS] or self._found
+        return found + items
 
     def _text(self, delta: str | None) -> Iterator[StreamEvent]:
         if delta:
@@ -122,7 +136,7 @@ class AgentAssembler:
     def _item(self, frame: dict[str, Any]) -> Iterator[StreamEvent]:
         item = self._reader.record(frame, "item")
         index = self._reader.integer(frame, "output_index")
-        self._items[len(self._items) if index is None else index] = item
+        self._items[max(self._items, default=-1) + 1 if index is None else index] = item
         yield from self._new_sources(item)
 
     def _progress(self, kind: str, frame: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -137,7 +151,9 @@ class AgentAssembler:
         )
         if kind in _RESULTS_OF:
             item_type, field = _RESULTS_OF[kind]
-            yield from self._new_sources({"type": item_type, field: frame.get(field)})
+            item = {"type": item_type, field: frame.get(field)}
+            self._found.append(item)
+            yield from self._new_sources(item)
 
     def _new_sources(self, item: dict[str, Any]) -> Iterator[StreamEvent]:
         before = len(self._sources.found)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from .._secret import Secret
 from ..errors import ProviderError
-from ..events import StreamEvent
+from ..events import SourcesFound, StreamEvent, TextDelta, UsageReported
 from ..flow import Emit, Flow, HttpHead, HttpResponse, ReadChunk, TransportError
 from ..retry import RetryPolicy, is_retryable_status, open_with_retries
 from ..seam import WebSearchRequest, WebSearchResult
@@ -81,6 +81,8 @@ class StreamingProvider(PerplexityProvider):
                 # An error, a redirect, or a gateway that answers in one piece.
                 body = self._read((yield from _whole(head)), key)
                 result = self._result(body, request)
+                for event in _events_of(result):
+                    yield Emit(event)
             else:
                 result = yield from self._read_stream(head, key, request)
         except TransportError as error:
@@ -98,12 +100,15 @@ class StreamingProvider(PerplexityProvider):
         reader = SseReader()
         is_open = True
         while is_open and not assembler.is_over:
-            chunk = yield ReadChunk()
+            chunk = yield from _next_chunk(assembler)
             is_open = bool(chunk)
             try:
                 for sent in reader.feed(chunk) if chunk else reader.finish():
                     for event in _take(assembler, sent, key):
                         yield Emit(event)
+                    if assembler.is_over:
+                        # What follows must not count only because it came in the same piece.
+                        break
             except StreamFailure as failure:
                 raise self._failed_stream(failure, head, request_id) from None
             except ValueError as error:
@@ -139,27 +144,61 @@ class StreamingProvider(PerplexityProvider):
         )
 
 
+def _next_chunk(assembler: Assembler) -> Flow[bytes]:
+    try:
+        chunk: bytes = yield ReadChunk()
+    except TransportError:
+        if not assembler.is_complete:
+            raise
+        # The answer is all there; how its connection ended takes nothing from it.
+        return b""
+    return chunk
+
+
+def _events_of(result: WebSearchResult) -> Iterator[StreamEvent]:
+    """Yield what a stream would have said of an answer that came in one piece."""
+    if result.sources:
+        yield SourcesFound(sources=result.sources)
+    if result.content:
+        yield TextDelta(text=result.content)
+    if result.usage is not None:
+        yield UsageReported(usage=result.usage)
+
+
 def _take(assembler: Assembler, sent: ServerSentEvent, key: Secret) -> Iterator[StreamEvent]:
     text = sent.data.strip()
+    if sent.event == "error":
+        raise StreamFailure(_error_of(text, key))
     if not text:
         return
     if text == "[DONE]":
         assembler.take_done_marker()
         return
-    encoded = text.encode("utf-8", "replace")
-    frame = parse_json(encoded)
-    if key.may_occur_in(encoded):
-        frame = key.mask_value(frame)
+    frame = _parsed(text, key)
     if not isinstance(frame, dict):
         raise ValueError("it is not a JSON object")
-    if sent.event == "error":
-        raise StreamFailure(_error_of(frame))
     yield from assembler.take(frame)
 
 
-def _error_of(frame: dict[str, Any]) -> dict[str, Any]:
+def _parsed(text: str, key: Secret) -> Any:
+    encoded = text.encode("utf-8", "replace")
+    frame = parse_json(encoded)
+    return key.mask_value(frame) if key.may_occur_in(encoded) else frame
+
+
+def _error_of(text: str, key: Secret) -> dict[str, Any]:
+    """Return the error that an `event: error` carries, in whichever shape."""
+    try:
+        frame = _parsed(text, key)
+    except ValueError:
+        return {"message": key.mask(text)[:200]}
+    if not isinstance(frame, dict):
+        return {"message": frame}
     error = frame.get("error")
-    return error if isinstance(error, dict) else frame
+    if isinstance(error, dict):
+        return error
+    message, _ = message_of(frame)
+    return {**frame, "message": message}
 
 
 def _whole(head: HttpHead) -> Flow[HttpResponse]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
-from ..seam import Usage
+from ..seam import Usage, WebSearchSource
 from ._perplexity_stream import StreamFailure
 from ._shape import Reader
 from ._sonar_body import add_sources, content_of, usage_of
@@ -33,6 +33,7 @@ class SonarAssembler:
         self._annotations: list[Any] = []
         self._finish_reason: str | None = None
         self._is_done = False
+        self._listed: Any = None
         self._known: set[str] = set()
         self._usage: Usage | None = None
         self._warnings: tuple[str, ...] = ()
@@ -43,7 +44,7 @@ class SonarAssembler:
 
     @property
     def is_over(self) -> bool:
-        # Usage may follow the finish reason in a frame of its own, so only [DONE] is the end.
+        # Usage may follow the finish reason in a frame of its own, so that alone is not the end.
         return self._is_done
 
     def take_done_marker(self) -> None:
@@ -51,7 +52,8 @@ class SonarAssembler:
 
     def take(self, frame: dict[str, Any]) -> Iterator[StreamEvent]:
         error = frame.get("error")
-        if error and not frame.get("choices"):
+        if error:
+            # Gateways put it beside a last, empty choice.
             raise StreamFailure(error if isinstance(error, dict) else {"message": error})
         for name, value in frame.items():
             if name not in _PER_FRAME and value not in (None, [], ""):
@@ -61,6 +63,8 @@ class SonarAssembler:
         yield from self._steps(choice)
         yield from self._text(choice)
         self._finish_reason = self._reader.text(choice, "finish_reason") or self._finish_reason
+        if self._finish_reason and frame.get("object") == "chat.completion.done":
+            self._is_done = True
         usage = usage_of(self._reader, frame)
         if usage is not None and usage != self._usage:
             self._usage = usage
@@ -90,7 +94,7 @@ class SonarAssembler:
         if message is not None:
             self._last_message = message
         delta = content_of(self._reader, self._reader.record(choice, "delta"))
-        if delta is None and "delta" not in choice and message is not None:
+        if delta is None and choice.get("delta") is None and message is not None:
             # A gateway that sends only the text so far; what is new in it is its tail.
             delta = message[self._length :] if message.startswith("".join(self._deltas)) else None
         yield from self._delta(delta)
@@ -106,12 +110,20 @@ class SonarAssembler:
             notes = self._reader.items(self._reader.record(choice, part), "annotations")
             if len(notes) > len(self._annotations):
                 self._annotations = notes
+        listed = [self._body.get("citations"), self._body.get("search_results"), self._annotations]
+        if listed == self._listed:
+            # Every frame repeats the lists; reading them again would cost more than all the rest.
+            return
+        self._listed = listed
         sources = SourceList(Reader())
         add_sources(self._reader, sources, self._body, {"annotations": self._annotations})
-        new = tuple(source for source in sources.found if source.url not in self._known)
+        new: dict[str, WebSearchSource] = {}
+        for source in sources.found:
+            if source.url not in self._known:
+                new.setdefault(source.url, source)
         if new:
-            self._known.update(source.url for source in new)
-            yield SourcesFound(sources=new)
+            self._known.update(new)
+            yield SourcesFound(sources=tuple(new.values()))
 
     def _steps(self, choice: dict[str, Any]) -> Iterator[StreamEvent]:
         for step in self._reader.records(self._reader.record(choice, "delta"), "reasoning_steps"):
