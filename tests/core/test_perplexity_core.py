@@ -631,7 +631,7 @@ def test_extra_fields_cannot_be_changed_from_outside(kind):
 
 def test_numbers_that_are_no_json_do_not_spoil_the_raw_body():
     body = b'{"id": "s", "results": [], "odd": NaN, "worse": -Infinity}'
-    _, result = ask(PerplexitySearchProvider(api_key=KEY), reply(body), include_raw=True)
+    _, result = ask(PerplexitySearchProvider(api_key=KEY), reply(body=body), include_raw=True)
 
     assert {"id": "s", "results": [], "odd": None, "worse": None} == result.raw
     assert result == WebSearchResult.model_validate_json(result.model_dump_json())
