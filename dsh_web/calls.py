@@ -113,14 +113,14 @@ class _Call:
             self._raise(error)
 
     def _raise(self, error: Exception) -> NoReturn:
-        from ._io.scope import CallCancelled, DeadlinePassed
+        from ._io.scope import DeadlinePassed
 
         provider_id = self.provider.id
-        if isinstance(error, CallCancelled):
-            cause = self._cancel.cause if self._cancel is not None else None
+        # Whatever failed after the cancel failed a call that nobody wants any more.
+        if self._cancel is not None and self._cancel.cancelled:
             raise WebCancelledError(
                 f"{self.label} {self._verb} aborted", provider=provider_id
-            ) from cause
+            ) from self._cancel.cause
         if isinstance(error, DeadlinePassed):
             raise WebTimeoutError(
                 f"{self.label} {self._verb} timed out after {self._timeout:g} s",

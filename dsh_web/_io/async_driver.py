@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpcore
 
-from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step, TransportError
+from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step
 from .async_net import AsyncLink
 from .decode import BodyCollector
-from .failures import forget_frames, transport_error
+from .failures import clear_locals, forget_frames, transport_error
 from .foreign import exchange, exchange_async
 from .offload import call_in_thread_async
 from .pool import Pool
 from .route import Route, route_to, shared_ssl_context, wire_request
 from .scope import AsyncScope
+from .sockets import HEAD_BYTES, body_bytes
 from .sync_driver import KEEPALIVE
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncDriver"]
 
 Result = TypeVar("Result")
+
+_CHUNKS_PER_TURN = 256
 
 
 class _Connection:
@@ -76,6 +79,8 @@ class AsyncDriver:
         try:
             step = next(flow)
             while True:
+                # A key function may have swallowed the cancellation that was to end the call.
+                scope.check()
                 try:
                     outcome = await self._perform(step, scope)
                 except Exception as error:
@@ -122,11 +127,12 @@ class AsyncDriver:
                 )
             if route.proxy is not None:
                 return await self._exchange_proxied(request, route.proxy, scope)
-            return await self._exchange_pooled(request, route)
-        except TransportError:
-            raise
+            return await self._exchange_pooled(request, route, scope)
         except Exception as error:
             raise transport_error(error, request)  # noqa: B904 - it carries its cause
+        except BaseException as error:
+            forget_frames(error)
+            raise
 
     async def _exchange_proxied(
         self, request: HttpRequest, proxy: str, scope: AsyncScope
@@ -138,13 +144,17 @@ class AsyncDriver:
         async with httpx.AsyncClient(proxy=proxy, verify=verify, trust_env=False) as client:
             return await exchange_async(client, request, scope.remaining())
 
-    async def _exchange_pooled(self, request: HttpRequest, route: Route) -> HttpResponse:
+    async def _exchange_pooled(
+        self, request: HttpRequest, route: Route, scope: AsyncScope
+    ) -> HttpResponse:
         pool = self._pool
         generation = pool.generation
         connection = pool.take(route.origin) or self._connect(route)
+        connection.link.limit.allow(HEAD_BYTES)
         try:
             response = await connection.http.handle_async_request(wire_request(request, route))
-            result = await _receive(response, request.max_bytes)
+            connection.link.limit.allow(body_bytes(request.max_bytes))
+            result = await _receive(response, request.max_bytes, scope)
         except BaseException as error:
             connection.abort()
             forget_frames(error)
@@ -157,22 +167,32 @@ class AsyncDriver:
         return _Connection(route, (self._ssl_context or shared_ssl_context()) if is_tls else None)
 
 
-async def _receive(response: httpcore.Response, max_bytes: int) -> HttpResponse:
+async def _receive(response: httpcore.Response, max_bytes: int, scope: AsyncScope) -> HttpResponse:
     received_at = time.time()
     headers = {
         name.lower().decode("ascii"): value.decode("latin-1") for name, value in response.headers
     }
     body = BodyCollector(headers, max_bytes)
+    count = 0
     async for chunk in response.aiter_stream():
         body.feed(chunk)
+        # One read can hold thousands of chunks, and none of them waits.
+        count += 1
+        if count % _CHUNKS_PER_TURN == 0:
+            scope.check()
+            await asyncio.sleep(0)
     await response.aclose()
     return HttpResponse(response.status, headers, body.finish(), received_at)
 
 
 async def _call(step: Resolve) -> Any:
     function: Callable[[], Any] = step.function
-    if inspect.iscoroutinefunction(function):
-        return await function()
-    # Not the loop's own thread: a blocking key store would stop every other task.
-    value = await call_in_thread_async(function, name="dsh-web-resolve")
-    return await value if inspect.isawaitable(value) else value
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function()
+        # Not the loop's own thread: a blocking key store would stop every other task.
+        value = await call_in_thread_async(function, name="dsh-web-resolve")
+        return await value if inspect.isawaitable(value) else value
+    except BaseException as error:
+        clear_locals(error)
+        raise

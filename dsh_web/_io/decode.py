@@ -14,6 +14,13 @@ ACCEPT_ENCODING = "gzip, deflate"
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
+_OVERHEAD = 65_536
+"""Bytes that an incompressible body may grow by when it is compressed all the same."""
+_MANY_PIECES = 50_000
+_TINY = 32
+"""Bytes; smaller than any event of a streamed answer."""
+_SPILL_AT = 1024
+
 
 class BodyCollector:
     """Decodes and gathers a body piece by piece; never holds more than the cap.
@@ -29,50 +36,71 @@ class BodyCollector:
     def __init__(self, headers: Mapping[str, str], max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._chunks: list[bytes] = []
+        self._spilled = bytearray()
         self._size = 0
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise TransportError(f"cannot decode a response with content-encoding {encoding!r}")
         self._inflate: zlib._Decompress | None = None
+        self._wbits = _GZIP_OR_ZLIB
         self._is_encoded = encoding not in ("", "identity")
         self._may_be_raw = encoding == "deflate"
+        self._start = b""
+        self._received = 0
+        self._pieces = 0
         declared = headers.get("content-length", "")
         if not self._is_encoded and declared.isdecimal() and int(declared[:20]) > max_bytes:
             raise self._too_large()
 
     def feed(self, chunk: bytes) -> None:
         """Add the next piece, as it came from the wire."""
+        self._received += len(chunk)
+        self._pieces += 1
+        if self._pieces > _MANY_PIECES and self._received < self._pieces * _TINY:
+            # Each costs the same work as a large one: millions would keep a processor for minutes.
+            raise TransportError("the response body comes in too many tiny pieces")
         if not self._is_encoded:
             self._keep(chunk)
             return
+        # Compression that makes a body larger hides something: empty blocks without end, say.
+        if self._received > self._max_bytes + _OVERHEAD:
+            raise self._too_large()
+        if self._inflate is None:
+            self._start += chunk
+            if len(self._start) < 2:
+                return
+            chunk = self._start
+            if self._may_be_raw and not _is_framed(chunk):
+                self._wbits = -zlib.MAX_WBITS
+            self._inflate = zlib.decompressobj(self._wbits)
         while chunk:
             chunk = self._inflate_some(chunk)
 
     def finish(self) -> bytes:
         """Return the whole decoded body."""
-        if self._inflate is not None and not self._inflate.eof:
+        if self._start and (self._inflate is None or not self._inflate.eof):
             raise TransportError("the compressed response body ended early")
-        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        if len(self._chunks) == 1 and not self._spilled:
+            return self._chunks[0]
+        return b"".join((self._spilled, *self._chunks))
 
     def _inflate_some(self, chunk: bytes) -> bytes:
         """Decode up to the cap; return what of `chunk` is left to decode."""
-        if self._inflate is None or self._inflate.eof:
-            # A gzip body may be several members one after the other (RFC 1952, 2.2).
-            self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
+        inflate = self._inflate
+        assert inflate is not None
+        if inflate.eof:
+            # A gzip body may be several members one after the other (RFC 1952, 2.2), with zeros
+            # between or after them.
+            chunk = chunk.lstrip(b"\0")
+            if not chunk:
+                return b""
+            self._inflate = inflate = zlib.decompressobj(self._wbits)
         room = self._max_bytes - self._size + 1
         try:
-            piece = self._inflate.decompress(chunk, room)
+            self._keep(inflate.decompress(chunk, room))
         except zlib.error as error:
-            if not self._may_be_raw or self._size:
-                raise TransportError(f"cannot decompress the response body: {error}") from None
-            # Some servers send deflate without the zlib frame that RFC 9110 asks for.
-            self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-            self._may_be_raw = False
-            return chunk
-        self._keep(piece)
-        if self._inflate.eof:
-            return self._inflate.unused_data.lstrip(b"\0")
-        return self._inflate.unconsumed_tail
+            raise TransportError(f"cannot decompress the response body: {error}") from None
+        return inflate.unused_data if inflate.eof else inflate.unconsumed_tail
 
     def _keep(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -81,6 +109,19 @@ class BodyCollector:
             raise self._too_large()
         if piece:
             self._chunks.append(piece)
+        if len(self._chunks) >= _SPILL_AT:
+            # Thousands of small pieces would weigh more than the body that they make up.
+            self._spilled += b"".join(self._chunks)
+            self._chunks.clear()
 
     def _too_large(self) -> TransportError:
         return TransportError(f"the response body is larger than {self._max_bytes} bytes")
+
+
+def _is_framed(start: bytes) -> bool:
+    """Return whether a compressed body starts with a gzip or zlib header.
+
+    Some servers send deflate without the zlib frame that RFC 9110 asks for.
+    """
+    is_zlib = start[0] & 0x0F == 8 and int.from_bytes(start[:2]) % 31 == 0
+    return is_zlib or start[:2] == b"\x1f\x8b"

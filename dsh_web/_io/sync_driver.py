@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpcore
 
-from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step, TransportError
+from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step
 from .decode import BodyCollector
-from .failures import forget_frames, transport_error
+from .failures import clear_locals, forget_frames, transport_error
 from .foreign import exchange
 from .offload import Resolution, call_in_thread
 from .pool import Pool
 from .route import Route, route_to, shared_ssl_context, wire_request
 from .scope import CallCancelled, DeadlinePassed, SyncScope
+from .sockets import HEAD_BYTES, body_bytes
 from .sync_net import SyncLink
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ class SyncDriver:
                 try:
                     outcome = self._perform(step, scope)
                 except (CallCancelled, DeadlinePassed):
-                    flow.close()
                     raise
                 except Exception as error:
                     # The flow decides what a failed step means.
@@ -84,6 +84,8 @@ class SyncDriver:
         except StopIteration as stop:
             result: Result = stop.value
             return result
+        finally:
+            flow.close()
 
     def close(self) -> None:
         """Close idle connections; the driver stays usable."""
@@ -120,7 +122,7 @@ class SyncDriver:
             return call_in_thread(
                 scope, lambda: exchange(client, request, timeout), name="dsh-web-http"
             )
-        except (CallCancelled, DeadlinePassed, TransportError):
+        except (CallCancelled, DeadlinePassed):
             raise
         except Exception as error:
             raise transport_error(error, request)  # noqa: B904 - it carries its cause
@@ -144,9 +146,11 @@ class SyncDriver:
         generation = pool.generation
         connection = pool.take(route.origin) or self._connect(route)
         connection.link.scope = scope
+        connection.link.limit.allow(HEAD_BYTES)
         try:
             response = connection.http.handle_request(wire_request(request, route))
-            result = _receive(response, request.max_bytes)
+            connection.link.limit.allow(body_bytes(request.max_bytes))
+            result = _receive(response, request.max_bytes, scope)
         except BaseException as error:
             connection.abort()
             forget_frames(error)
@@ -161,13 +165,15 @@ class SyncDriver:
         return _Connection(route, (self._ssl_context or shared_ssl_context()) if is_tls else None)
 
 
-def _receive(response: httpcore.Response, max_bytes: int) -> HttpResponse:
+def _receive(response: httpcore.Response, max_bytes: int, scope: SyncScope) -> HttpResponse:
     received_at = time.time()
     headers = {
         name.lower().decode("ascii"): value.decode("latin-1") for name, value in response.headers
     }
     body = BodyCollector(headers, max_bytes)
     for chunk in response.iter_stream():
+        # One read can hold thousands of chunks, and none of them waits.
+        scope.check()
         body.feed(chunk)
     response.close()
     return HttpResponse(response.status, headers, body.finish(), received_at)
@@ -177,6 +183,7 @@ def _resolve(step: Resolve, scope: SyncScope) -> Any:
     resolution = Resolution(step.function)
     try:
         return call_in_thread(scope, resolution.run, name="dsh-web-resolve")
-    except BaseException:
+    except BaseException as error:
         resolution.stop()
+        clear_locals(error)
         raise
