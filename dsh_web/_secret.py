@@ -42,6 +42,19 @@ class Secret:
         escape = b"\\" if any(c in '/"\\' for c in secret) else b"\\u"
         return secret.encode() in body or escape in body
 
+    def mask_bytes(self, body: bytes) -> bytes:
+        """Return `body` with the secret masked where it stands as it is; see `mask`."""
+        secret = self._reveal().encode()
+        if not secret or secret not in body:
+            return body
+        # Latin-1 gives every byte a character and back, so nothing else can change.
+        masked = self._pattern(secret.decode("latin-1")).sub(MASK, body.decode("latin-1"))
+        return masked.encode("latin-1")
+
+    def _pattern(self, secret: str) -> re.Pattern[str]:
+        escaped = re.escape(secret)
+        return re.compile(escaped if len(secret) >= _LONG else rf"(?<!\w){escaped}(?!\w)")
+
     def mask(self, text: str) -> str:
         """Return `text` with every occurrence of the secret replaced by a mask.
 
@@ -51,9 +64,7 @@ class Secret:
         secret = self._reveal()
         if not secret or secret not in text:
             return text
-        if len(secret) >= _LONG:
-            return text.replace(secret, MASK)
-        return re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", MASK, text)
+        return self._pattern(secret).sub(MASK, text)
 
     def mask_value(self, value: Any) -> Any:
         """Return a JSON value with the secret masked in every text, keys included."""

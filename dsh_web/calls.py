@@ -108,14 +108,14 @@ class _Limits:
             await events.aclose()
 
     def _raise(self, error: Exception) -> NoReturn:
-        from ._io.scope import CallCancelled, DeadlinePassed
+        from ._io.scope import DeadlinePassed
 
         provider_id = self.provider.id
-        if isinstance(error, CallCancelled):
-            cause = self._cancel.cause if self._cancel is not None else None
+        # Whatever failed after the cancel failed a call that nobody wants any more.
+        if self._cancel is not None and self._cancel.cancelled:
             raise WebCancelledError(
                 f"{self.label} {self._verb} aborted", provider=provider_id
-            ) from cause
+            ) from self._cancel.cause
         if isinstance(error, DeadlinePassed):
             raise WebTimeoutError(
                 f"{self.label} {self._verb} timed out after {self._timeout:g} s",
@@ -304,7 +304,7 @@ def _supported_part(
     provider: WebSearchProvider, request: WebSearchRequest, label: str
 ) -> tuple[WebSearchRequest, tuple[str, ...]]:
     """Return the request without what the provider cannot honour, and the warnings that follow."""
-    supported = getattr(provider, "supported_filters", {})
+    supported = getattr(provider, "supported_filters", None) or {}
     sent, warnings = apply_support(request, supported, label, provider.id)
     if sent.response_format is None or getattr(provider, "supports_response_format", False):
         return sent, warnings

@@ -25,7 +25,9 @@ class CancelToken:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Re-entrant: a signal handler may cancel while its own thread is inside this class, and
+        # the garbage collector may unsubscribe a child there.
+        self._lock = threading.RLock()
         self._cancelled = False
         self._reason: object = None
         self._callbacks: dict[int, Callable[[], None]] = {}
@@ -70,13 +72,14 @@ class CancelToken:
         A token that is already cancelled calls it at once. Callbacks must not raise or block.
         """
         with self._lock:
-            if not self._cancelled:
-                key = self._next_key
-                self._next_key += 1
-                self._callbacks[key] = callback
-                return lambda: self._discard(key)
-        callback()
-        return lambda: None
+            key = self._next_key
+            self._next_key += 1
+            self._callbacks[key] = callback
+            # Looked at afterwards: a signal handler may have cancelled between the lines above.
+            is_late = self._cancelled and self._callbacks.pop(key, None) is not None
+        if is_late:
+            callback()
+        return lambda: self._discard(key)
 
     def _discard(self, key: int) -> None:
         with self._lock:

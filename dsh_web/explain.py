@@ -106,7 +106,7 @@ def _shown_body(wire: HttpRequest) -> Any:
 
 
 def _fates(provider: WebSearchProvider, asked: WebSearchRequest) -> dict[str, Fate]:
-    supported = getattr(provider, "supported_filters", {})
+    supported = getattr(provider, "supported_filters", None) or {}
     fates: dict[str, Fate] = {}
     for name in set_filters(asked):
         value = getattr(asked, name)

@@ -60,12 +60,15 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A complete response: the outcome of an `HttpRequest` step."""
+    """A complete response: the outcome of an `HttpRequest` step.
+
+    Its repr shows the status alone: a server may echo the key anywhere else.
+    """
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     """Names in lower case; the last value of a repeated header."""
-    body: bytes
+    body: bytes = field(repr=False)
     """Decoded from gzip or deflate."""
     received_at: float = 0.0
     """Unix time in seconds at which the head arrived, for headers that hold absolute times."""
@@ -125,7 +128,7 @@ class HttpHead:
     """The head of a response: the outcome of an `OpenStream` step."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     """Names in lower case; the last value of a repeated header."""
     received_at: float = 0.0
     """Unix time in seconds at which it arrived."""

@@ -10,7 +10,7 @@ from .seam import Usage, WebSearchResult, WebSearchSource
 
 Member = TypeVar("Member")
 
-__all__ = ["cap_sources", "check_queries", "merge_results"]
+__all__ = ["cap_sources", "check_queries", "listed_queries", "merge_results"]
 
 
 def cap_sources(result: WebSearchResult, max_results: int | None) -> WebSearchResult:
@@ -20,15 +20,18 @@ def cap_sources(result: WebSearchResult, max_results: int | None) -> WebSearchRe
     return result.model_copy(update={"sources": result.sources[:max_results], "truncated": True})
 
 
-def check_queries(queries: Sequence[object], max_queries: int) -> tuple[str, ...]:
+def listed_queries(queries: Iterable[object]) -> tuple[object, ...]:
+    """Return the queries as a tuple; a lone text is one query, since nobody means its letters."""
+    return (queries,) if isinstance(queries, str) else tuple(queries)
+
+
+def check_queries(queries: Iterable[object], max_queries: int) -> tuple[str, ...]:
     """Return the queries with exact repeats dropped, the first position kept.
 
     Raises:
         InvalidRequestError: None, too many, or one that is blank or not text.
     """
-    if isinstance(queries, str):
-        # A text is a sequence too, and nobody means its letters.
-        queries = (queries,)
+    queries = listed_queries(queries)
     if not queries:
         raise InvalidRequestError("queries must contain at least one query")
     if not all(isinstance(query, str) and query.strip() for query in queries):

@@ -26,7 +26,7 @@ class Passage:
 
 
 def passages(result: WebSearchResult, *, include_answer: bool = False) -> Iterator[Passage]:
-    """Yield the passages of `result` in order.
+    """Yield the passages of `result` in order; one that is listed twice comes once.
 
     Args:
         result: A search result.
@@ -34,8 +34,12 @@ def passages(result: WebSearchResult, *, include_answer: bool = False) -> Iterat
     """
     if include_answer and result.content:
         yield _answer(result)
+    seen: set[str] = set()
     for source in result.sources:
-        yield _passage(source, result.provider)
+        passage = _passage(source, result.provider)
+        if passage.id not in seen:
+            seen.add(passage.id)
+            yield passage
 
 
 def _passage(source: WebSearchSource, provider: str) -> Passage:

@@ -15,6 +15,9 @@ from .seam import WebSearchResult, WebSearchSource
 
 __all__ = ["DEFAULT_MAX_CHARS", "SearchText", "render_search"]
 
+_LONGEST_DATE = 60
+"""Characters; a date is short, whatever stands in its place."""
+
 DEFAULT_MAX_CHARS: Final = 40_000
 """Default cap on the text in code points; about 10,000 tokens."""
 
@@ -51,7 +54,15 @@ def render_search(result: WebSearchResult, max_chars: int | None = DEFAULT_MAX_C
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_HTML_ENDS = {"<!--": "-->", "<pre": "</pre>", "<script": "</script>", "<style": "</style>"}
+_HTML_ENDS = {
+    "<!--": "-->",
+    "<![cdata[": "]]>",
+    "<?": "?>",
+    "<pre": "</pre>",
+    "<script": "</script>",
+    "<style": "</style>",
+    "<textarea": "</textarea>",
+}
 
 
 def _closed(answer: str) -> str:
@@ -94,7 +105,7 @@ def _item(source: WebSearchSource, snippet: str | None = None, *, label: str | N
     if text:
         line += f" — {_inline(text)}"
     if source.published_at:
-        line += f" ({_inline(_one_line(source.published_at))})"
+        line += f" ({_inline(_cut(_one_line(source.published_at), _LONGEST_DATE))})"
     return line
 
 
@@ -102,6 +113,7 @@ def _fitted(
     answer: str, sources: tuple[WebSearchSource, ...], is_truncated: bool, max_chars: int
 ) -> str:
     """Return the text with as much as fits, in the order of what a reader can least do without."""
+    sources, is_truncated = _fitting(sources, is_truncated, max_chars)
     bare = [_item(source, "") for source in sources]
     room = max_chars - len(_assemble(answer, bare, is_truncated))
     if room >= 0:
@@ -110,9 +122,24 @@ def _fitted(
     room = max_chars - len(_assemble("", bare, is_truncated)) - len("\n\n")
     if room >= 1:
         return _assemble(_cut(answer, room), bare, is_truncated)
-    while bare and len(_assemble("", bare, True)) > max_chars:
-        bare.pop()
-    return _assemble("", bare, True) if bare else _cut(answer or TOO_SMALL, max_chars)
+    return _assemble("", bare, is_truncated) if bare else _cut(answer or TOO_SMALL, max_chars)
+
+
+def _fitting(
+    sources: tuple[WebSearchSource, ...], is_truncated: bool, max_chars: int
+) -> tuple[tuple[WebSearchSource, ...], bool]:
+    """Return the sources whose bare items fit, and whether any are missing from the list.
+
+    An address only goes whole, so one that is longer than there is room for takes its own source
+    out, never its neighbours.
+    """
+    kept = list(sources)
+    sizes = [len(_item(source, "", label=_host(source))) for source in kept]
+    while kept and len(_assemble("", [" " * size for size in sizes], is_truncated)) > max_chars:
+        is_truncated = True
+        worst = max(range(len(sizes)), key=lambda index: (sizes[index], index))
+        del kept[worst], sizes[worst]
+    return tuple(kept), is_truncated
 
 
 def _with_snippets(sources: tuple[WebSearchSource, ...], room: int) -> list[str]:

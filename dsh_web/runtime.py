@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Unpack, cast
 
 from .arguments import UNSET, SearchFields, SearchFilters, Unset, checked_timeout, search_request
@@ -11,7 +11,7 @@ from .cancel import CancelToken
 from .errors import WebError
 from .explain import Explanation
 from .holder import RuntimeHolder
-from .merge import check_queries, merge_results
+from .merge import check_queries, listed_queries, merge_results
 from .seam import WebFetchRequest, WebFetchResult, WebSearchRequest, WebSearchResult
 from .several import run_each, run_each_async
 from .streams import AsyncSearchStream, SearchStream
@@ -142,7 +142,7 @@ class WebRuntime(RuntimeHolder):
 
     def search_many(
         self,
-        queries: Sequence[str],
+        queries: Iterable[str],
         *,
         max_results: int | None = DEFAULT_MERGED_RESULTS,
         cancel: CancelToken | None = None,
@@ -175,7 +175,7 @@ class WebRuntime(RuntimeHolder):
 
     async def asearch_many(
         self,
-        queries: Sequence[str],
+        queries: Iterable[str],
         *,
         max_results: int | None = DEFAULT_MERGED_RESULTS,
         cancel: CancelToken | None = None,
@@ -194,7 +194,7 @@ class WebRuntime(RuntimeHolder):
 
     def search_each(
         self,
-        queries: Sequence[str],
+        queries: Iterable[str],
         *,
         keep_errors: bool = False,
         cancel: CancelToken | None = None,
@@ -203,6 +203,8 @@ class WebRuntime(RuntimeHolder):
     ) -> tuple[WebSearchResult | WebError, ...]:
         """Run several queries at the same time and return one result per query, in order.
 
+        Exact repeats run once and share their result.
+
         Args:
             queries: See `search_many`.
             keep_errors: Put a failed query's error in its place instead of raising it.
@@ -210,16 +212,18 @@ class WebRuntime(RuntimeHolder):
             timeout: See `search`; it holds for all queries together.
             **fields: See `search`.
         """
-        unique = check_queries(queries, self.max_queries)
+        asked = listed_queries(queries)
+        unique = check_queries(asked, self.max_queries)
 
         def search(query: str, token: CancelToken | None) -> WebSearchResult:
             return self.search(query, cancel=token, timeout=timeout, **fields)
 
-        return run_each(unique, search, cancel, keep_errors=keep_errors)
+        outcomes = run_each(unique, search, cancel, keep_errors=keep_errors)
+        return _per_query(asked, unique, outcomes)
 
     async def asearch_each(
         self,
-        queries: Sequence[str],
+        queries: Iterable[str],
         *,
         keep_errors: bool = False,
         cancel: CancelToken | None = None,
@@ -227,12 +231,14 @@ class WebRuntime(RuntimeHolder):
         **fields: Unpack[SearchFields],
     ) -> tuple[WebSearchResult | WebError, ...]:
         """Run several queries at the same time; see `search_each`."""
-        unique = check_queries(queries, self.max_queries)
+        asked = listed_queries(queries)
+        unique = check_queries(asked, self.max_queries)
 
         async def search(query: str) -> WebSearchResult:
             return await self.asearch(query, cancel=cancel, timeout=timeout, **fields)
 
-        return await run_each_async(unique, search, keep_errors=keep_errors)
+        outcomes = await run_each_async(unique, search, keep_errors=keep_errors)
+        return _per_query(asked, unique, outcomes)
 
     # -- fetch ---------------------------------------------------------------------------------
 
@@ -322,6 +328,15 @@ class WebRuntime(RuntimeHolder):
 
     def _effective(self, timeout: float | Unset | None) -> float | None:
         return self.timeout if isinstance(timeout, Unset) else checked_timeout(timeout)
+
+
+def _per_query(
+    asked: Sequence[object],
+    unique: Sequence[str],
+    outcomes: Sequence[WebSearchResult | WebError],
+) -> tuple[WebSearchResult | WebError, ...]:
+    of_query: dict[object, WebSearchResult | WebError] = dict(zip(unique, outcomes, strict=True))
+    return tuple(of_query[query] for query in asked)
 
 
 def _all_good(results: Sequence[WebSearchResult | WebError]) -> list[WebSearchResult]:

@@ -234,7 +234,7 @@ class WebSearchSource(Frozen):
     @property
     def label(self) -> str:
         """Text to show for the source: title, else host name, else the raw url. Never raises."""
-        if self.title:
+        if self.title and any(char.isprintable() and char != " " for char in self.title):
             return self.title
         try:
             return urlsplit(self.url).hostname or self.url

@@ -33,28 +33,28 @@ def run_each(
     if len(queries) == 1 and not keep_errors:
         return (search(queries[0], cancel),)
     siblings = CancelToken.any(cancel)
-    failures: list[Exception] = []
+    failures: list[BaseException] = []
 
-    def run(query: str) -> WebSearchResult | WebError:
+    def run(query: str) -> WebSearchResult | WebError | None:
         try:
             return search(query, siblings)
-        except WebError as error:
-            if keep_errors:
+        except BaseException as error:  # a programming error in one must not wait for the others
+            if keep_errors and isinstance(error, WebError):
                 return error
             failures.append(error)
             siblings.cancel(_SiblingFailed("another query of the same call failed"))
-            return error
+            return None
 
     with ThreadPoolExecutor(len(queries), thread_name_prefix="dsh-web-query") as threads:
         futures = [threads.submit(contextvars.copy_context().run, run, query) for query in queries]
         try:
-            outcomes = tuple(future.result() for future in futures)
-        except BaseException as error:  # Ctrl-C, or a programming error in one of them
+            outcomes = [future.result() for future in futures]
+        except BaseException as error:  # Ctrl-C; the pool waits until all have settled
             siblings.cancel(error)
             raise
     if failures:
         raise failures[0]
-    return outcomes
+    return tuple(outcome for outcome in outcomes if outcome is not None)
 
 
 async def run_each_async(
@@ -69,8 +69,8 @@ async def run_each_async(
     async def run(query: str) -> WebSearchResult | WebError:
         try:
             return await search(query)
-        except WebError as error:
-            if keep_errors:
+        except Exception as error:
+            if keep_errors and isinstance(error, WebError):
                 return error
             failures.append(error)
             raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["ServerSentEvent", "SseReader"]
 
@@ -21,7 +21,8 @@ MAX_EVENT_CHARS = 10_000_000
 class ServerSentEvent:
     """One event: what stood in its `data` lines, joined by line feeds."""
 
-    data: str
+    data: str = field(repr=False)
+    """Not in the repr, which tracebacks print: a server may echo anything here."""
     event: str = ""
     """The `event` field; empty when there was none."""
 

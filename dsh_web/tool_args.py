@@ -80,33 +80,36 @@ def read_queries(arguments: Mapping[str, Any], max_queries: int) -> tuple[str, .
 
 def _unwrap(value: Any) -> Any:
     """Return the list or text that `value` means; text that is not JSON for one stays as it is."""
-    value = _opened(value)
-    inner = value
+    inner = _opened(value)
     # Twice, since models also encode what they have already encoded.
     for _ in range(2):
-        if not isinstance(inner, str):
+        text = inner.value if isinstance(inner, _Opened) else inner
+        if not isinstance(text, str):
             break
-        inner = _opened(_decoded(inner))
-    is_meant = isinstance(value, str) and _is_queries(inner)
-    return inner if is_meant else value
+        decoded = _opened(_decoded(text))
+        if decoded == text:
+            break
+        inner = decoded
+    if isinstance(inner, _Opened):
+        # Whatever its type: one that is no query has to fault, not to be searched for as JSON.
+        return [None] if inner.value is None else inner.value
+    is_list = isinstance(inner, list) and all(isinstance(member, str) for member in inner)
+    return inner if is_list or not isinstance(value, str) else value
 
 
 def _opened(value: Any) -> Any:
     if isinstance(value, dict) and len(value) == 1:
         name, inner = next(iter(value.items()))
         if name in ALIASES:
-            return _Opened(inner) if isinstance(inner, str) else inner
+            return _Opened(inner)
     return value
 
 
-class _Opened(str):
-    """Text that came out of an object: it is meant, where a bare JSON string is a quoted phrase."""
+class _Opened:
+    """What came out of an object: it is meant, where a bare JSON string is a quoted phrase."""
 
-
-def _is_queries(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(isinstance(member, str) for member in value)
-    return isinstance(value, _Opened)
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 def _decoded(text: str) -> Any:

@@ -63,7 +63,8 @@ def endpoint(live: bool) -> Iterator[dict[str, str]]:
 def runtime_with(
     provider: PerplexityAgentProvider | PerplexitySearchProvider,
 ) -> WebRuntime:
-    runtime = WebRuntime()
+    # Pinned, so that a DSH_WEB_SEARCH_PROVIDER of yours does not get in between.
+    runtime = WebRuntime(search_provider=provider.id)
     runtime.register_search_provider(provider)
     return runtime
 

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import random
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,13 +23,13 @@ from ..flow import (
     TransportError,
 )
 from .async_exchange import AsyncConnection, AsyncPooledExchange
-from .exchange import LINGER, AsyncExchange
-from .failures import transport_error
+from .exchange import LINGER, AsyncExchange, Gathered
+from .failures import clear_locals, forget_frames, transport_error
 from .foreign import ForeignAsyncExchange, ThreadedExchange
 from .offload import call_in_thread_async
 from .pool import Pool
-from .route import Route, route_to, shared_ssl_context
-from .scope import AsyncScope
+from .route import Route, environment_proxy, route_to, shared_ssl_context
+from .scope import AsyncScope, CallCancelled, DeadlinePassed
 
 if TYPE_CHECKING:
     import httpx
@@ -110,22 +110,23 @@ class AsyncDriver:
         Raises:
             TransportError: The exchange failed below HTTP.
         """
-        try:
+
+        async def send() -> AsyncExchange:
             route = route_to(request.url)
             timeout = scope.remaining()
             if self._client is not None:
                 return await ForeignAsyncExchange(self._client).open(request, timeout)
             if self._sync_client is not None:
                 return await ThreadedExchange.open(self._sync_client, request, timeout)
-            if route.proxy is not None:
-                client = self._proxy_client(route.proxy)
+            proxy = environment_proxy(route)
+            if proxy is not None:
+                client = self._proxy_client(proxy)
                 return await ForeignAsyncExchange(client, owns_client=True).open(request, timeout)
             connection = self._pool.take(route.origin) or self._connect(route)
-            return await AsyncPooledExchange(request, route, self._pool, connection).open()
-        except TransportError:
-            raise
-        except Exception as error:
-            raise transport_error(error, request)  # noqa: B904 - it carries its cause
+            exchange = AsyncPooledExchange(request, route, scope, self._pool, connection)
+            return await exchange.open()
+
+        return await _translated(send, request)
 
     def _proxy_client(self, proxy: str) -> httpx.AsyncClient:
         import httpx
@@ -167,7 +168,11 @@ class _Performer:
         try:
             try:
                 outcome = None if isinstance(step, Emit) else await self._perform(step)
+            except (CallCancelled, DeadlinePassed):
+                raise
             except Exception as error:
+                if isinstance(error, TransportError):
+                    forget_frames(error)
                 # The flow decides what a failed step means.
                 return flow.throw(error)
             return flow.send(outcome)
@@ -175,6 +180,8 @@ class _Performer:
             return _Finished(stop.value)
 
     async def _perform(self, step: Step) -> Any:
+        # A key function may have swallowed the cancellation that was to end the call.
+        self._scope.check()
         if isinstance(step, HttpRequest):
             exchange = await self._driver.open(step, self._scope)
             try:
@@ -186,7 +193,8 @@ class _Performer:
         if isinstance(step, ReadChunk):
             if self._opened is None:
                 raise TypeError("a flow read from a stream that it has not opened")
-            return await _read(*self._opened)
+            request, exchange = self._opened
+            return await _translated(exchange.read, request)
         if isinstance(step, OpenStream):
             await self.close()
             exchange = await self._driver.open(step.request, self._scope)
@@ -226,28 +234,37 @@ class _Performer:
             opened[1].abort()
 
 
-async def _whole(request: HttpRequest, exchange: AsyncExchange) -> HttpResponse:
-    chunks = []
-    while chunk := await _read(request, exchange):
-        chunks.append(chunk)
-    body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-    head = exchange.head
-    return HttpResponse(head.status, head.headers, body, head.received_at)
-
-
-async def _read(request: HttpRequest, exchange: AsyncExchange) -> bytes:
+async def _translated(action: Callable[[], Awaitable[Result]], request: HttpRequest) -> Result:
+    """Return what `action` returns; raise what fails in it as the failure that flows know."""
+    failure: TransportError
     try:
-        return await exchange.read()
-    except TransportError:
+        return await action()
+    except (CallCancelled, DeadlinePassed):
         raise
     except Exception as error:
-        raise transport_error(error, request)  # noqa: B904 - it carries its cause
+        failure = transport_error(error, request)
+    except BaseException as error:
+        forget_frames(error)
+        raise
+    raise failure
+
+
+async def _whole(request: HttpRequest, exchange: AsyncExchange) -> HttpResponse:
+    body = Gathered()
+    while chunk := await _translated(exchange.read, request):
+        body.add(chunk)
+    head = exchange.head
+    return HttpResponse(head.status, head.headers, body.whole(), head.received_at)
 
 
 async def _call(step: Resolve) -> Any:
     function: Callable[[], Any] = step.function
-    if inspect.iscoroutinefunction(function):
-        return await function()
-    # Not the loop's own thread: a blocking key store would stop every other task.
-    value = await call_in_thread_async(function, name="dsh-web-resolve")
-    return await value if inspect.isawaitable(value) else value
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function()
+        # Not the loop's own thread: a blocking key store would stop every other task.
+        value = await call_in_thread_async(function, name="dsh-web-resolve")
+        return await value if inspect.isawaitable(value) else value
+    except BaseException as error:
+        clear_locals(error)
+        raise

@@ -15,7 +15,11 @@ from .exchange import ends_by_itself, head_of
 from .failures import forget_frames
 from .pool import Pool
 from .route import Route, wire_request
+from .scope import AsyncScope
+from .sockets import HEAD_BYTES, body_bytes
 from .sync_exchange import KEEPALIVE
+
+CHUNKS_PER_TURN = 256
 
 __all__ = ["AsyncConnection", "AsyncPooledExchange"]
 
@@ -50,9 +54,12 @@ class AsyncPooledExchange:
         self,
         request: HttpRequest,
         route: Route,
+        scope: AsyncScope,
         pool: Pool[AsyncConnection],
         connection: AsyncConnection,
     ) -> None:
+        self._scope = scope
+        self._count = 0
         self._request = request
         self._route = route
         self._pool = pool
@@ -62,9 +69,12 @@ class AsyncPooledExchange:
     async def open(self) -> AsyncPooledExchange:
         """Send the request and wait for the head."""
         assert self._connection is not None
+        limit = self._connection.link.limit
+        limit.allow(HEAD_BYTES)
         try:
             wire = wire_request(self._request, self._route)
             self._response = await self._connection.http.handle_async_request(wire)
+            limit.allow(body_bytes(self._request.max_bytes))
             self.head = head_of(self._response.status, self._response.headers)
             self._decoder = BodyDecoder(self.head.headers, self._request.max_bytes)
         except BaseException as error:
@@ -77,6 +87,11 @@ class AsyncPooledExchange:
         """Return the next decoded bytes; empty at the end of the body."""
         try:
             async for chunk in self._chunks:
+                # One read can hold thousands of chunks, and none of them waits.
+                self._count += 1
+                if self._count % CHUNKS_PER_TURN == 0:
+                    self._scope.check()
+                    await asyncio.sleep(0)
                 piece = self._decoder.decode(chunk)
                 if piece:
                     return piece

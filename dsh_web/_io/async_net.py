@@ -16,17 +16,27 @@ from typing import Any
 import httpcore
 
 from .offload import call_in_thread_async
-from .sockets import Address, connect_error, is_readable, literal_address, new_socket, resolve
+from .sockets import (
+    Address,
+    ReadLimit,
+    connect_error,
+    is_readable,
+    literal_address,
+    new_socket,
+    resolve,
+)
 
 __all__ = ["AsyncLink"]
 
 _CHUNK = 65_536
+_READS_PER_TURN = 4
 
 
 class AsyncLink(httpcore.AsyncNetworkBackend):
     """The socket of one connection."""
 
     def __init__(self) -> None:
+        self.limit = ReadLimit()
         self._stream: _PlainStream | None = None
 
     async def connect_tcp(
@@ -77,12 +87,25 @@ class _PlainStream(httpcore.AsyncNetworkStream):
     def __init__(self, link: AsyncLink, sock: socket.socket) -> None:
         self._link = link
         self.sock = sock
+        self._reads_in_a_row = 0
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         try:
-            return await asyncio.get_running_loop().sock_recv(self.sock, max_bytes)
+            return self._link.limit.spend(await self._receive_some(max_bytes))
         except OSError as error:
             raise httpcore.ReadError(str(error)) from error
+
+    async def _receive_some(self, max_bytes: int) -> bytes:
+        try:
+            data = self.sock.recv(max_bytes)
+        except (BlockingIOError, InterruptedError):
+            self._reads_in_a_row = 0
+            return await asyncio.get_running_loop().sock_recv(self.sock, max_bytes)
+        # A server that never pauses must not keep the loop from its other tasks and timers.
+        self._reads_in_a_row += 1
+        if self._reads_in_a_row % _READS_PER_TURN == 0:
+            await asyncio.sleep(0)
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         if not buffer:
@@ -163,7 +186,8 @@ class _TlsStream(_PlainStream):
             except ssl.SSLWantReadError:
                 await self._flush()
                 await self._receive()
-            except ssl.SSLZeroReturnError:
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                # Without a goodbye too, as most clients do; HTTP knows where its bodies end.
                 return b""
             except ssl.SSLError as error:
                 raise httpcore.ReadError(str(error)) from error

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..flow import HttpHead
 
-__all__ = ["LINGER", "AsyncExchange", "SyncExchange", "ends_by_itself", "head_of"]
+__all__ = ["LINGER", "AsyncExchange", "Gathered", "SyncExchange", "ends_by_itself", "head_of"]
 
 
 class SyncExchange(Protocol):
@@ -52,6 +52,31 @@ def ends_by_itself(head: HttpHead) -> bool:
     if head.headers.get("connection", "").strip().lower() == "close":
         return False
     return "content-length" in head.headers or "transfer-encoding" in head.headers
+
+
+_SPILL_AT = 1024
+
+
+class Gathered:
+    """The pieces of a body, which may be very many and very small."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._spilled = bytearray()
+
+    def add(self, piece: bytes) -> None:
+        """Add the next piece."""
+        self._pieces.append(piece)
+        if len(self._pieces) >= _SPILL_AT:
+            # Thousands of small pieces would weigh more than the body that they make up.
+            self._spilled += b"".join(self._pieces)
+            self._pieces.clear()
+
+    def whole(self) -> bytes:
+        """Return all pieces joined."""
+        if len(self._pieces) == 1 and not self._spilled:
+            return self._pieces[0]
+        return b"".join((self._spilled, *self._pieces))
 
 
 def head_of(status: int, headers: Iterable[tuple[bytes, bytes]]) -> HttpHead:

@@ -34,7 +34,12 @@ class _Blocking:
         try:
             self.head = _head(self._response)
             self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
-            self._chunks: Iterator[bytes] = self._response.iter_raw()
+            if self._response.is_stream_consumed:
+                # Read already, by a mock transport or by a hook of the caller's, and decoded.
+                self._decoder = BodyDecoder({}, request.max_bytes)
+                self._chunks: Iterator[bytes] = iter([self._response.content])
+            else:
+                self._chunks = self._response.iter_raw()
         except BaseException:
             self._response.close()
             raise
@@ -126,7 +131,12 @@ class ForeignAsyncExchange:
             self._response = response
             self.head = _head(response)
             self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
-            self._chunks: AsyncIterator[bytes] = response.aiter_raw()
+            if response.is_stream_consumed:
+                # Read already, by a mock transport or by a hook of the caller's, and decoded.
+                self._decoder = BodyDecoder({}, request.max_bytes)
+                self._chunks: AsyncIterator[bytes] = _once(response.content)
+            else:
+                self._chunks = response.aiter_raw()
         except BaseException:
             await self.close()
             raise
@@ -150,6 +160,10 @@ class ForeignAsyncExchange:
 
     def abort(self) -> None:
         """Do nothing: only its own client can close the connection, and needs the loop for it."""
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 def _build(

@@ -66,6 +66,9 @@ async def call_in_thread_async(function: Callable[[], Result], *, name: str) -> 
 
     def finish(outcome: _Outcome[Result]) -> None:
         if future.done():
+            late = getattr(outcome, "value", None)
+            if inspect.iscoroutine(late):
+                late.close()  # nobody is left to await it
             return
         if outcome.error is None:
             future.set_result(outcome.value)

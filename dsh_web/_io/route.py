@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import ssl
 import threading
 import urllib.request
@@ -14,7 +15,14 @@ import httpcore
 from ..flow import HttpRequest, TransportError
 from .decode import ACCEPT_ENCODING
 
-__all__ = ["CONNECT_TIMEOUT", "Route", "route_to", "shared_ssl_context", "wire_request"]
+__all__ = [
+    "CONNECT_TIMEOUT",
+    "Route",
+    "environment_proxy",
+    "route_to",
+    "shared_ssl_context",
+    "wire_request",
+]
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to reach a server, TLS handshake included."""
@@ -30,8 +38,6 @@ class Route:
     url: httpcore.URL
     core_origin: httpcore.Origin
     host_header: bytes
-    proxy: str | None
-    """URL of the proxy that the environment names for this origin, if any."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -61,14 +67,28 @@ def route_to(url: str) -> Route:
         url=core_url,
         core_origin=core_url.origin,
         host_header=header.encode(),
-        proxy=_environment_proxy(scheme, ascii_host),
     )
 
 
-def _environment_proxy(scheme: str, host: str) -> str | None:
+def environment_proxy(route: Route) -> str | None:
+    """Return the URL of the proxy that the environment names for this origin now, if any."""
+    scheme, host, _ = route.origin
     # A proxy cannot reach this machine's own loopback; asking it to is never what was meant.
     if host in ("localhost", "::1") or host.startswith("127."):
         return None
+    return _proxy_for(scheme, host, tuple(os.environ.get(name) for name in _PROXY_VARIABLES))
+
+
+_PROXY_VARIABLES = tuple(
+    variable
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+    for variable in (name, name.upper())
+)
+
+
+@functools.lru_cache(maxsize=64)
+def _proxy_for(scheme: str, host: str, environment: tuple[str | None, ...]) -> str | None:
+    """Return the proxy; looked up again when one of the variables has changed."""
     proxies = urllib.request.getproxies()
     proxy = proxies.get(scheme) or proxies.get("all")
     if not proxy or urllib.request.proxy_bypass(host):

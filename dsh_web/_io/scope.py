@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import select
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
@@ -79,8 +80,8 @@ class SyncScope(_Limits):
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            if self._wake_reader is not None:
-                self.check()
+            # Before the socket is looked at: a server that never stops sending is always ready.
+            self.check()
             seconds = self.remaining()
             if end is not None:
                 left = max(0.0, end - time.monotonic())
@@ -133,22 +134,36 @@ def sync_scope(timeout: float | None, token: CancelToken | None) -> Iterator[Syn
     if token is None:
         yield SyncScope(timeout, None, None)
         return
-    reader, writer = socket.socketpair()
-    reader.setblocking(False)
-    writer.setblocking(False)
-    unsubscribe = token.add_callback(lambda: _wake(writer))
+    alarm = _Alarm()
+    unsubscribe = token.add_callback(alarm.ring)
     try:
-        yield SyncScope(timeout, token, reader)
+        yield SyncScope(timeout, token, alarm.reader)
     finally:
         unsubscribe()
-        writer.close()
-        reader.close()
+        alarm.close()
 
 
-def _wake(writer: socket.socket) -> None:
-    # The call may have ended between the cancel and this line, and closed the pair.
-    with contextlib.suppress(OSError):
-        writer.send(b"\0")
+class _Alarm:
+    """A socket that becomes readable when another thread rings."""
+
+    __slots__ = ("_lock", "_writer", "reader")
+
+    def __init__(self) -> None:
+        self.reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        # Re-entrant, since a signal handler may ring while this thread closes.
+        self._lock = threading.RLock()
+
+    def ring(self) -> None:
+        # A cancel may come as the call ends. Without the lock its byte could go out on a
+        # descriptor that by then belongs to somebody else's connection.
+        with self._lock, contextlib.suppress(OSError):
+            self._writer.send(b"\0")
+
+    def close(self) -> None:
+        with self._lock:
+            self._writer.close()
+            self.reader.close()
 
 
 class AsyncScope(_Limits):
@@ -178,7 +193,8 @@ class AsyncScope(_Limits):
                     loop = asyncio.get_running_loop()
 
                     def interrupt() -> None:
-                        if is_inside:
+                        # An expired limit is interrupting already, and refuses to be moved.
+                        if is_inside and not limit.expired():
                             limit.reschedule(loop.time())
 
                     unsubscribe = token.add_callback(lambda: _call_in_loop(loop, interrupt))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import select
 import socket
 from dataclasses import dataclass
@@ -11,13 +12,52 @@ from typing import Any
 import httpcore
 
 __all__ = [
+    "HEAD_BYTES",
     "Address",
+    "ReadLimit",
+    "body_bytes",
     "connect_error",
     "is_readable",
     "literal_address",
     "new_socket",
     "resolve",
 ]
+
+
+HEAD_BYTES = 262_144
+"""Most bytes to read before the response proper starts, interim 1xx responses included."""
+
+
+def body_bytes(max_bytes: int) -> int:
+    """Return the most bytes to read for a body that may unfold to `max_bytes`.
+
+    Chunked framing may cost more than the content, if a server sends it word by word.
+    """
+    return HEAD_BYTES + 4 * max_bytes
+
+
+class ReadLimit:
+    """What a connection may still read in this phase of a call.
+
+    The cap on the decoded body does not see interim responses, chunk extensions or trailers, of
+    which a hostile server can send any number.
+    """
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def allow(self, count: int) -> None:
+        """Start a phase that may read `count` bytes."""
+        self._left = count
+
+    def spend(self, data: bytes) -> bytes:
+        """Return `data`, which was just read, if it is still within the limit."""
+        self._left -= len(data)
+        if self._left < 0:
+            raise httpcore.RemoteProtocolError("the server sends more than a response may hold")
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +101,10 @@ def connect_error(failure: OSError | None, host: str) -> httpcore.NetworkError |
         return httpcore.ConnectTimeout(f"connecting to {host} timed out")
     if isinstance(failure, socket.gaierror):
         return httpcore.ConnectError(f"cannot resolve {host}: {failure.strerror}")
-    reason = failure.strerror if failure is not None else "no address"
+    reason = "no address" if failure is None else str(failure)
+    if failure is not None and failure.errno:
+        # The system's words alone: asyncio wraps them in its own, which differ by version.
+        reason = os.strerror(failure.errno)
     return httpcore.ConnectError(f"cannot connect to {host}: {reason}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import ssl
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..flow import (
@@ -19,12 +19,12 @@ from ..flow import (
     Step,
     TransportError,
 )
-from .exchange import LINGER, SyncExchange
-from .failures import transport_error
+from .exchange import LINGER, Gathered, SyncExchange
+from .failures import clear_locals, forget_frames, transport_error
 from .foreign import ForeignExchange
 from .offload import Resolution, call_in_thread
 from .pool import Pool
-from .route import Route, route_to, shared_ssl_context
+from .route import Route, environment_proxy, route_to, shared_ssl_context
 from .scope import CallCancelled, DeadlinePassed, SyncScope
 from .sync_exchange import SyncConnection, SyncPooledExchange
 
@@ -82,6 +82,8 @@ class SyncDriver:
                 except (CallCancelled, DeadlinePassed):
                     raise
                 except Exception as error:
+                    if isinstance(error, TransportError):
+                        forget_frames(error)
                     # The flow decides what a failed step means.
                     step = flow.throw(error)
                 else:
@@ -110,28 +112,30 @@ class SyncDriver:
         Raises:
             TransportError: The exchange failed below HTTP.
         """
-        try:
+
+        def send() -> SyncExchange:
             route = route_to(request.url)
             client = self._client_for(route)
             if client is not None:
                 return ForeignExchange(client, request, scope)
             connection = self._pool.take(route.origin) or self._connect(route)
             return SyncPooledExchange(request, route, scope, self._pool, connection)
-        except (CallCancelled, DeadlinePassed, TransportError):
-            raise
-        except Exception as error:
-            raise transport_error(error, request)  # noqa: B904 - it carries its cause
+
+        return _translated(send, request)
 
     def _client_for(self, route: Route) -> httpx.Client | None:
-        if self._client is not None or route.proxy is None:
+        if self._client is not None:
             return self._client
-        client = self._proxy_clients.get(route.proxy)
+        proxy = environment_proxy(route)
+        if proxy is None:
+            return None
+        client = self._proxy_clients.get(proxy)
         if client is None:
             import httpx
 
             verify = self._ssl_context or shared_ssl_context()
-            client = httpx.Client(proxy=route.proxy, verify=verify, trust_env=False)
-            client = self._proxy_clients.setdefault(route.proxy, client)
+            client = httpx.Client(proxy=proxy, verify=verify, trust_env=False)
+            client = self._proxy_clients.setdefault(proxy, client)
         return client
 
     def _connect(self, route: Route) -> SyncConnection:
@@ -159,7 +163,8 @@ class _Performer:
         if isinstance(step, ReadChunk):
             if self._opened is None:
                 raise TypeError("a flow read from a stream that it has not opened")
-            return _read(*self._opened)
+            request, exchange = self._opened
+            return _translated(exchange.read, request)
         if isinstance(step, OpenStream):
             self.close()
             exchange = self._driver.open(step.request, self._scope)
@@ -186,28 +191,31 @@ class _Performer:
             opened[1].close()
 
 
-def _whole(request: HttpRequest, exchange: SyncExchange) -> HttpResponse:
-    chunks = []
-    while chunk := _read(request, exchange):
-        chunks.append(chunk)
-    body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-    head = exchange.head
-    return HttpResponse(head.status, head.headers, body, head.received_at)
-
-
-def _read(request: HttpRequest, exchange: SyncExchange) -> bytes:
+def _translated(action: Callable[[], Result], request: HttpRequest) -> Result:
+    """Return what `action` returns; raise what fails in it as the failure that flows know."""
+    failure: TransportError
     try:
-        return exchange.read()
-    except (CallCancelled, DeadlinePassed, TransportError):
+        return action()
+    except (CallCancelled, DeadlinePassed):
         raise
     except Exception as error:
-        raise transport_error(error, request)  # noqa: B904 - it carries its cause
+        failure = transport_error(error, request)
+    raise failure
+
+
+def _whole(request: HttpRequest, exchange: SyncExchange) -> HttpResponse:
+    body = Gathered()
+    while chunk := _translated(exchange.read, request):
+        body.add(chunk)
+    head = exchange.head
+    return HttpResponse(head.status, head.headers, body.whole(), head.received_at)
 
 
 def _resolve(step: Resolve, scope: SyncScope) -> Any:
     resolution = Resolution(step.function)
     try:
         return call_in_thread(scope, resolution.run, name="dsh-web-resolve")
-    except BaseException:
+    except BaseException as error:
         resolution.stop()
+        clear_locals(error)
         raise

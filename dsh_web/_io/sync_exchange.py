@@ -14,6 +14,7 @@ from .failures import forget_frames
 from .pool import Pool
 from .route import Route, wire_request
 from .scope import SyncScope
+from .sockets import HEAD_BYTES, body_bytes
 from .sync_net import SyncLink
 
 __all__ = ["KEEPALIVE", "SyncConnection", "SyncPooledExchange"]
@@ -60,9 +61,12 @@ class SyncPooledExchange:
         self._origin = route.origin
         self._generation = pool.generation
         self._connection: SyncConnection | None = connection
+        self._scope = scope
         connection.link.scope = scope
+        connection.link.limit.allow(HEAD_BYTES)
         try:
             self._response = connection.http.handle_request(wire_request(request, route))
+            connection.link.limit.allow(body_bytes(request.max_bytes))
             self.head = head_of(self._response.status, self._response.headers)
             self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
         except BaseException as error:
@@ -74,6 +78,8 @@ class SyncPooledExchange:
         """Return the next decoded bytes; empty at the end of the body."""
         try:
             for chunk in self._chunks:
+                # One read can hold thousands of chunks, and none of them waits.
+                self._scope.check()
                 piece = self._decoder.decode(chunk)
                 if piece:
                     return piece

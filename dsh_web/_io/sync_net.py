@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import ssl
 from collections.abc import Iterable
@@ -12,7 +13,15 @@ import httpcore
 
 from .offload import call_in_thread
 from .scope import SyncScope
-from .sockets import Address, connect_error, is_readable, literal_address, new_socket, resolve
+from .sockets import (
+    Address,
+    ReadLimit,
+    connect_error,
+    is_readable,
+    literal_address,
+    new_socket,
+    resolve,
+)
 
 __all__ = ["SyncLink"]
 
@@ -22,6 +31,7 @@ class SyncLink(httpcore.NetworkBackend):
 
     def __init__(self) -> None:
         self.scope: SyncScope | None = None
+        self.limit = ReadLimit()
         self._stream: _Stream | None = None
 
     def connect_tcp(
@@ -80,7 +90,7 @@ def _connect(
         scope.wait(sock, for_write=True, timeout=timeout)
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if code:
-        raise OSError(code, errno.errorcode.get(code, "connect failed"))
+        raise OSError(code, os.strerror(code))
 
 
 class _Stream(httpcore.NetworkStream):
@@ -97,7 +107,7 @@ class _Stream(httpcore.NetworkStream):
             if not (is_tls and sock.pending()):  # type: ignore[attr-defined]
                 scope.wait(sock)
             try:
-                return sock.recv(max_bytes)
+                return self._link.limit.spend(sock.recv(max_bytes))
             except (BlockingIOError, ssl.SSLWantReadError):
                 continue
             except ssl.SSLWantWriteError:

@@ -217,11 +217,13 @@ class PerplexityProvider:
             )
         if not 200 <= status < 300:
             raise self._http_error(response, key, request_id)
+        # Masked before it is parsed: the frames of a parser hold the text that they failed on.
+        body = key.mask_bytes(response.body)
         try:
-            data = parse_json(response.body)
+            data = parse_json(body)
         except ValueError as error:
-            raise self.unprocessable(key.mask(str(error)), status, request_id, error) from error
-        if key.may_occur_in(response.body):
+            raise self.unprocessable(key.mask(str(error)), status, request_id) from error
+        if key.may_occur_in(body):
             data = key.mask_value(data)
         if not isinstance(data, dict):
             raise self.unprocessable("it is not a JSON object", status, request_id)
@@ -251,9 +253,7 @@ class PerplexityProvider:
             **details,
         )
 
-    def unprocessable(
-        self, reason: str, status: int, request_id: str | None, cause: Exception | None = None
-    ) -> ProviderError:
+    def unprocessable(self, reason: str, status: int, request_id: str | None) -> ProviderError:
         """Return the error for a body that cannot be made sense of."""
         return ProviderError(
             f"{LABEL} returned an unprocessable response body: {reason}",
@@ -393,11 +393,14 @@ def _as_secret(value: Any) -> Secret:
 
 
 def wrapped(key: ApiKey | None) -> Secret | Callable[[], Any] | None:
-    """Return `key` with a text wrapped.
+    """Return `key` with a text, or what a `SecretStr` holds, wrapped.
 
     A constructor rebinds its argument to this first, so that its frame does not show the text if
     something after it fails.
     """
+    reveal = getattr(key, "get_secret_value", None)  # pydantic's SecretStr
+    if callable(reveal):
+        return _as_secret(reveal())
     return Secret(key) if isinstance(key, str) else key
 
 
@@ -424,6 +427,7 @@ def _is_base_url(url: Any) -> bool:
             parts.scheme in ("http", "https")
             and bool(parts.hostname)
             and parts.port != 0
+            and parts.path.isascii()
             and not parts.query
             and not parts.fragment
         )

@@ -110,8 +110,10 @@ class StreamingProvider(PerplexityProvider):
                         # What follows must not count only because it came in the same piece.
                         break
             except StreamFailure as failure:
+                chunk = b""
                 raise self._failed_stream(failure, head, request_id) from None
             except ValueError as error:
+                chunk = b""
                 raise self.unprocessable(
                     f"a stream frame cannot be read: {key.mask(str(error))}",
                     head.status,
@@ -166,7 +168,8 @@ def _events_of(result: WebSearchResult) -> Iterator[StreamEvent]:
 
 
 def _take(assembler: Assembler, sent: ServerSentEvent, key: Secret) -> Iterator[StreamEvent]:
-    text = sent.data.strip()
+    # Masked first of all: whatever fails below may leave the text in a traceback.
+    text = key.mask(sent.data).strip()
     if sent.event == "error":
         raise StreamFailure(_error_of(text, key))
     if not text:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-__all__ = ["Reader", "is_web_url", "parse_json"]
+__all__ = ["Reader", "is_web_url", "parse_json", "web_url"]
 
 
 def parse_json(body: bytes) -> Any:
@@ -27,12 +27,15 @@ def parse_json(body: bytes) -> Any:
     try:
         return from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        # The fast parser refuses three things that a lenient reader has to live with.
+        fault = str(error)
+    # The fast parser refuses three things that a lenient reader has to live with.
+    try:
         text = body.decode("utf-8", "replace")
-        try:
-            return _without_surrogates(json.loads(text, parse_constant=_absent))
-        except (ValueError, RecursionError):
-            raise ValueError(str(error)) from None
+        return _without_surrogates(json.loads(text, parse_constant=_absent))
+    except (ValueError, RecursionError):
+        pass
+    # Out here, so that the parser's error, which holds the whole text, is not its context.
+    raise ValueError(fault)
 
 
 def _absent(name: str) -> None:
@@ -54,17 +57,25 @@ def _without_surrogates(value: Any) -> Any:
 _PLAIN_URL = re.compile(r"https?://[a-zA-Z0-9][a-zA-Z0-9.\-]*(?:[/?#]|$)")
 
 
+def web_url(value: Any) -> str | None:
+    """Return an absolute http or https address without the white space around it, else None."""
+    if not isinstance(value, str):
+        return None
+    if _PLAIN_URL.match(value) and not value[-1].isspace():
+        return value
+    url = value.strip()
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return None
+    is_host = bool(host) and host.isprintable() and not any(char.isspace() for char in host)
+    return url if parts.scheme in ("http", "https") and is_host else None
+
+
 def is_web_url(value: Any) -> TypeGuard[str]:
     """Return whether `value` is an absolute http or https address."""
-    if not isinstance(value, str):
-        return False
-    if _PLAIN_URL.match(value):
-        return True
-    try:
-        parts = urlsplit(value)
-        return parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        return False
+    return web_url(value) is not None
 
 
 class Reader:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..seam import SourceOrigin, WebImage, WebSearchSource
-from ._shape import Reader, is_web_url
+from ._shape import Reader, is_web_url, web_url
 
 __all__ = ["SourceList", "read_images"]
 
@@ -40,10 +40,9 @@ class SourceList:
             self._reader.wrong = self._reader.wrong or "a result is not an object"
             self._skipped += 1
             return
-        url = entry.get("url")
-        if not is_web_url(url):
-            if url is not None and not isinstance(url, str):
-                self._reader.text(entry, "url")  # notes the wrong type
+        url = web_url(entry.get("url"))
+        if url is None:
+            self._reader.text(entry, "url")  # notes a wrong type
             self._skipped += 1
             return
         if self._merge_repeats and url in self._position_of:
@@ -54,12 +53,13 @@ class SourceList:
 
     def add_link(self, url: Any, *, ids: tuple[int, ...] = ()) -> None:
         """Add a bare address; one that is not http(s) is skipped and counted."""
-        if not is_web_url(url):
+        address = web_url(url)
+        if address is None:
             if not isinstance(url, str):
                 self._reader.wrong = self._reader.wrong or "a citation is not text"
             self._skipped += 1
             return
-        self._sources.append(WebSearchSource(url=url, ids=ids, origin="link"))
+        self._sources.append(WebSearchSource(url=address, ids=ids, origin="link"))
 
     def warnings(self) -> tuple[str, ...]:
         """Return what a caller should know about entries that were left out."""

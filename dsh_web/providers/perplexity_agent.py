@@ -26,6 +26,7 @@ from ._perplexity import (
     with_estimate,
     wrapped,
 )
+from ._perplexity_errors import message_of
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sources import SourceList, read_images
@@ -230,8 +231,7 @@ class PerplexityAgentProvider(StreamingProvider):
         return effort_cost(self.effort) if self.model is None else None
 
     def _failed_run(self, reader: Reader, body: Body, status: str) -> ProviderError:
-        error = reader.record(body.data, "error")
-        message = reader.text(error, "message") or f"the run ended with status {status!r}"
+        message = message_of(body.data)[0] or f"the run ended with status {status!r}"
         if status in ("queued", "in_progress"):
             message = f"the run is not finished (status {status!r}): send it without background"
         return ProviderError(

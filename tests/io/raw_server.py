@@ -99,9 +99,8 @@ class Peer:
         """Close with a TCP reset instead of a proper end."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
-
-    def has_hung_up(self) -> bool:
-        return bool(select.select([self.sock], [], [], 0)[0]) and self.receive() == b""
+        self.hung_up_at = time.monotonic()
+        self.hung_up.set()
 
 
 Script = Callable[[Peer], None]
@@ -206,6 +205,7 @@ class RawServer:
             # A close with unread bytes would reset the connection and lose what was sent.
             with contextlib.suppress(OSError):
                 peer.sock.shutdown(socket.SHUT_WR)
+            self.note("closing")
             with contextlib.suppress(OSError):
                 if self._is_open and peer.sock.fileno() >= 0:
                     peer.wait_for_hang_up()
