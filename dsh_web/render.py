@@ -137,8 +137,10 @@ def _fitting(
     sizes = [len(_item(source, "", label=_host(source))) for source in kept]
     while kept and len(_assemble("", [" " * size for size in sizes], is_truncated)) > max_chars:
         is_truncated = True
-        worst = max(range(len(sizes)), key=lambda index: (sizes[index], index))
-        del kept[worst], sizes[worst]
+        longest = max(range(len(sizes)), key=sizes.__getitem__)
+        # A giant goes first; among ordinary ones it is rank that counts.
+        position = longest if sizes[longest] > max_chars // 2 else -1
+        del kept[position], sizes[position]
     return tuple(kept), is_truncated
 
 

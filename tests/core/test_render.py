@@ -281,7 +281,8 @@ def test_a_url_is_shown_whole_or_not_at_all(found, max_chars):
     text = render_search(result_of(*found), max_chars=max_chars).text
     shown = links(text)
 
-    assert [read_back(each.url) for each in found][: len(shown)] == shown
+    remaining = iter([read_back(each.url) for each in found])
+    assert all(url in remaining for url in shown)  # whole, and in their order
 
 
 @given(
