@@ -1,26 +1,39 @@
-"""The custom event that tells listeners what a search cost and what went not quite as asked.
+"""The custom events of a search: how it goes, and what it cost in the end.
 
 Documents hold passages and nothing that changes from call to call, so usage, warnings and request
-ids need another way out: handlers receive them in `on_custom_event`, `astream_events` yields them.
+ids need another way out; and what happens before there is a result has no other way at all.
+Handlers receive the events in `on_custom_event`, `astream_events` yields them. This module says
+what is in them; `listeners` knows who hears them.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
 
-from langchain_core.callbacks import (
-    AsyncCallbackManager,
-    CallbackManager,
-    adispatch_custom_event,
-    dispatch_custom_event,
+from dsh_web import (
+    Progress,
+    SourcesFound,
+    StreamEvent,
+    TextDelta,
+    WebSearchResult,
+    WebSearchSource,
 )
 
-from dsh_web import WebSearchResult
+__all__ = ["MIN_TEXT_CHARS", "CustomEvent", "News", "search_event"]
 
-__all__ = ["SEARCH_EVENT", "adispatch_search_event", "dispatch_search_event"]
+CustomEvent: TypeAlias = tuple[str, dict[str, Any]]
+"""A name and JSON-able data."""
 
 SEARCH_EVENT: Final = "dsh_web.search"
-"""Name of the event; one for each successful search."""
+"""One for each successful search, after everything else."""
+PROGRESS_EVENT: Final = "dsh_web.progress"
+"""What the provider is doing, and sources as soon as they are known."""
+TEXT_EVENT: Final = "dsh_web.delta"
+"""The next stretch of the answer."""
+
+MIN_TEXT_CHARS: Final = 64
+"""Providers send single words; an event for each would cost more than it shows."""
 
 _REPORTED: Final = {
     "provider",
@@ -34,25 +47,47 @@ _REPORTED: Final = {
 }
 
 
-def dispatch_search_event(result: WebSearchResult, callbacks: CallbackManager) -> None:
-    """Tell the handlers of `callbacks`, a run's `get_child()`, about `result`.
+def search_event(result: WebSearchResult) -> CustomEvent:
+    """Return the event that closes a successful search.
 
-    The data is a JSON-able dict: the result's own facts, without those that are unknown, and
-    `source_count`. Neither the query nor anything a page said is in it.
+    The data are the result's own facts, without those that are unknown, and `source_count`.
+    Neither the query nor anything a page said is in it.
     """
-    # The bare function would look for an ambient run, which a retriever does not set.
-    if callbacks.handlers:
-        dispatch_custom_event(SEARCH_EVENT, _summary(result), config={"callbacks": callbacks})
-
-
-async def adispatch_search_event(result: WebSearchResult, callbacks: AsyncCallbackManager) -> None:
-    """Tell the handlers of `callbacks` about `result`; see `dispatch_search_event`."""
-    if callbacks.handlers:
-        await adispatch_custom_event(
-            SEARCH_EVENT, _summary(result), config={"callbacks": callbacks}
-        )
-
-
-def _summary(result: WebSearchResult) -> dict[str, Any]:
     facts = result.model_dump(mode="json", include=_REPORTED, exclude_none=True)
-    return facts | {"source_count": len(result.sources)}
+    return SEARCH_EVENT, facts | {"source_count": len(result.sources)}
+
+
+class News:
+    """The events of a running search, made from those of its stream.
+
+    Args:
+        include_text: Also pass on the answer, in stretches of `MIN_TEXT_CHARS` or more; a shorter
+            one comes before any other event and at the end. All of them joined are the answer.
+    """
+
+    def __init__(self, *, include_text: bool) -> None:
+        self._include_text = include_text
+        self._pieces: list[str] = []
+
+    def of(self, event: StreamEvent) -> Iterator[CustomEvent]:
+        """Yield what listeners are told when `event` has happened."""
+        if isinstance(event, TextDelta):
+            if self._include_text:
+                self._pieces.append(event.text)
+                yield from self._text(MIN_TEXT_CHARS)
+            return
+        yield from self._text(1)
+        if isinstance(event, Progress):
+            yield PROGRESS_EVENT, event.model_dump(mode="json", exclude_none=True)
+        elif isinstance(event, SourcesFound):
+            sources = [_named(source) for source in event.sources]
+            yield PROGRESS_EVENT, {"kind": event.kind, "sources": sources}
+
+    def _text(self, min_chars: int) -> Iterator[CustomEvent]:
+        if sum(map(len, self._pieces)) >= min_chars:
+            yield TEXT_EVENT, {"text": "".join(self._pieces)}
+            self._pieces.clear()
+
+
+def _named(source: WebSearchSource) -> dict[str, str]:
+    return {"url": source.url} | ({"title": source.title} if source.title else {})

@@ -15,7 +15,8 @@ from pydantic import ConfigDict
 from dsh_web import CancelToken, InvalidRequestError, WebSearchRequest
 
 from .documents import to_documents
-from .events import adispatch_search_event, dispatch_search_event
+from .events import search_event
+from .listeners import Listeners
 from .rate_limits import await_turns, wait_for_turns
 from .settings import Count, SearchSettings
 
@@ -41,7 +42,8 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
     Any other name is a `TypeError`, and an unknown constructor argument a `ValidationError`.
 
     Usage, cost, warnings and request ids are not in the documents (they would defeat
-    de-duplication); listeners receive them as the custom event `dsh_web.search`.
+    de-duplication); listeners receive them as the custom event `dsh_web.search`, and before it
+    `dsh_web.progress` about what the provider does and finds.
 
     Not LangChain-serializable: the runtime may hold providers and clients that a dump could only
     leave out, and what is loaded again would search in another way without saying so. Pickle
@@ -69,8 +71,13 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
         request = self._request(query, k)
         runtime = self._used_runtime()
         wait_for_turns(self.rate_limiter, 1, cancel)
-        result = runtime.search(request, cancel=cancel, **self._call_options())
-        dispatch_search_event(result, run_manager.get_child())
+        listeners = Listeners(run_manager)
+        if listeners:
+            search = runtime.stream(request, cancel=cancel, **self._call_options())
+            result = listeners.follow(search, include_text=self.stream_text)
+            listeners.tell(search_event(result))
+        else:
+            result = runtime.search(request, cancel=cancel, **self._call_options())
         return to_documents(result, include_answer=self.include_answer)
 
     async def _aget_relevant_documents(
@@ -84,8 +91,13 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
         request = self._request(query, k)
         runtime = self._used_runtime()
         await await_turns(self.rate_limiter, 1, cancel)
-        result = await runtime.asearch(request, cancel=cancel, **self._call_options())
-        await adispatch_search_event(result, run_manager.get_child())
+        listeners = Listeners(run_manager)
+        if listeners:
+            search = runtime.astream(request, cancel=cancel, **self._call_options())
+            result = await listeners.afollow(search, include_text=self.stream_text)
+            await listeners.atell(search_event(result))
+        else:
+            result = await runtime.asearch(request, cancel=cancel, **self._call_options())
         return to_documents(result, include_answer=self.include_answer)
 
     def _request(self, query: Any, k: int | None) -> WebSearchRequest:

@@ -15,7 +15,8 @@ from dsh_web.render import DEFAULT_MAX_CHARS, render_search
 from dsh_web.tool_args import read_queries, web_search_arguments, web_search_description
 
 from .errors import WebToolException, failure_text
-from .events import adispatch_search_event, dispatch_search_event
+from .events import search_event
+from .listeners import Listeners
 from .rate_limits import await_turns, wait_for_turns
 from .settings import Count, SearchSettings
 
@@ -37,7 +38,8 @@ class WebSearchTool(SearchSettings, BaseTool):
          "text_truncated": False}
 
     `result` is the whole `dsh_web.WebSearchResult`; `WebSearchResult.model_validate` reads it back.
-    Usage, warnings and request ids also go to listeners, as the custom event `dsh_web.search`.
+    Usage, warnings and request ids also go to listeners, as the custom event `dsh_web.search`;
+    while a single query runs, `dsh_web.progress` tells them what the provider does and finds.
 
     A failed search becomes a `ToolMessage` with `status="error"`, which the agent can answer to.
     With `handle_tool_error=False` the tool raises `WebToolException` instead, for middleware that
@@ -111,14 +113,19 @@ class WebSearchTool(SearchSettings, BaseTool):
         **arguments: Any,
     ) -> tuple[str, dict[str, Any]]:
         queries = self._queries(text, arguments)
+        listeners = Listeners(run_manager)
         try:
             runtime = self._used_runtime()
             wait_for_turns(self.rate_limiter, len(queries), self.cancel)
-            result = runtime.search_many(queries, **self._search_options())
+            if self._is_streamed(queries, listeners):
+                search = runtime.stream(queries[0], **self._search_options())
+                result = listeners.follow(search, include_text=self.stream_text)
+            else:
+                result = runtime.search_many(queries, **self._search_options())
         except WebError as error:
             raise WebToolException(failure_text(self.name, error), error) from error
-        if run_manager is not None:
-            dispatch_search_event(result, run_manager.get_child())
+        if listeners:
+            listeners.tell(search_event(result))
         return self._output(queries, result)
 
     async def _arun(
@@ -130,15 +137,24 @@ class WebSearchTool(SearchSettings, BaseTool):
         **arguments: Any,
     ) -> tuple[str, dict[str, Any]]:
         queries = self._queries(text, arguments)
+        listeners = Listeners(run_manager)
         try:
             runtime = self._used_runtime()
             await await_turns(self.rate_limiter, len(queries), self.cancel)
-            result = await runtime.asearch_many(queries, **self._search_options())
+            if self._is_streamed(queries, listeners):
+                search = runtime.astream(queries[0], **self._search_options())
+                result = await listeners.afollow(search, include_text=self.stream_text)
+            else:
+                result = await runtime.asearch_many(queries, **self._search_options())
         except WebError as error:
             raise WebToolException(failure_text(self.name, error), error) from error
-        if run_manager is not None:
-            await adispatch_search_event(result, run_manager.get_child())
+        if listeners:
+            await listeners.atell(search_event(result))
         return self._output(queries, result)
+
+    def _is_streamed(self, queries: tuple[str, ...], listeners: Listeners) -> bool:
+        # A stream is put together to the body it stands for; `include_raw` promises the real one.
+        return len(queries) == 1 and not self.include_raw and bool(listeners)
 
     def _queries(self, text: str | None, arguments: dict[str, Any]) -> tuple[str, ...]:
         try:

@@ -64,6 +64,8 @@ class SearchSettings(BaseModel):
     """Seconds for a whole call, without a wait for `rate_limiter`; None: the runtime's own."""
     rate_limiter: BaseRateLimiter | None = Field(default=None, exclude=True, repr=False)
     """Asked for one token per query before it is sent."""
+    stream_text: bool = False
+    """Send listeners the answer while it is written, as the custom event `dsh_web.delta`."""
 
     recency: Literal["hour", "day", "week", "month", "year"] | None = None
     published_after: date | None = None

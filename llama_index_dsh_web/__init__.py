@@ -13,16 +13,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .events import WebSearchEvent
+    from .events import WebSearchEvent, WebSearchProgress, WebSearchProgressEvent
     from .retriever import WebSearchRetriever
     from .search_call import SearchOptions
     from .tool_spec import WebToolSpec
 
-__all__ = ["SearchOptions", "WebSearchEvent", "WebSearchRetriever", "WebToolSpec"]
+__all__ = [
+    "SearchOptions",
+    "WebSearchEvent",
+    "WebSearchProgress",
+    "WebSearchProgressEvent",
+    "WebSearchRetriever",
+    "WebToolSpec",
+]
 
 _MODULE_OF = {
     "SearchOptions": "search_call",
     "WebSearchEvent": "events",
+    "WebSearchProgress": "events",
+    "WebSearchProgressEvent": "events",
     "WebSearchRetriever": "retriever",
     "WebToolSpec": "tool_spec",
 }

@@ -1,20 +1,23 @@
-"""What a search reports about itself, as an instrumentation event.
+"""What a search reports about itself, as events.
 
 Facts about a whole result (cost, request id, warnings) are not metadata of its nodes: they change
-from call to call, which would defeat de-duplication. They travel as an event instead.
+from call to call, which would defeat de-duplication. They travel as an event instead, and so does
+what is known before there is a result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.workflow import Event
+from pydantic import BaseModel
 
 from dsh_web import WebSearchResult
 
-__all__ = ["WebSearchEvent", "dispatcher"]
+__all__ = ["WebSearchEvent", "WebSearchProgress", "WebSearchProgressEvent", "dispatcher"]
 
 dispatcher = get_dispatcher("llama_index_dsh_web")
 """Where this package's events and spans start; handlers of the root dispatcher see them too."""
@@ -58,3 +61,38 @@ class WebSearchEvent(BaseEvent):
             mode="json", exclude={"content", "sources", "raw"}, exclude_none=True
         )
         return cls(queries=list(queries), source_count=len(result.sources), **facts)
+
+
+class _SearchProgress(BaseModel):
+    """What a running search does or has found. Every field is JSON-able; none holds a secret."""
+
+    query: str
+    """The query of the search."""
+    kind: Literal["progress", "sources"]
+    stage: str | None = None
+    """What the provider is doing: `searching`, `searched`, `fetching`, `fetched`, `reasoning` or
+    `other`; None for `kind="sources"`."""
+    queries: list[str] = []
+    """What the provider itself searches for."""
+    urls: list[str] = []
+    """What it reads."""
+    note: str | None = None
+    """Its own words for it; never part of the answer."""
+    sources: list[dict[str, str]] = []
+    """For `kind="sources"`: `url` and, where known, `title` of each source not told before."""
+
+
+class WebSearchProgressEvent(_SearchProgress, BaseEvent):
+    """Progress of a search, as an instrumentation event.
+
+    Emitted inside the span of the retrieval or of the tool call, before `WebSearchEvent`.
+    """
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which handlers know the event."""
+        return "WebSearchProgressEvent"
+
+
+class WebSearchProgress(_SearchProgress, Event):
+    """Progress of a tool call, in the event stream of the agent or workflow that makes it."""

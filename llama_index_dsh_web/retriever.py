@@ -15,6 +15,7 @@ from dsh_web import InvalidRequestError, WebRuntime, WebSearchResult
 
 from .events import WebSearchEvent, dispatcher
 from .nodes import search_nodes
+from .progress import Listeners
 from .search_call import RuntimeHandle, SearchCall, SearchOptions
 
 __all__ = ["WebSearchRetriever"]
@@ -28,7 +29,7 @@ class WebSearchRetriever(BaseRetriever):
     A node's text is the provider's snippet, its id is stable for url and text, and its metadata
     holds `url`, `source` (the same), `provider`, `chunk_id` and, where known, `title`,
     `published_at` and `updated_at`. What concerns the whole result, such as its cost, is emitted
-    as a `WebSearchEvent`.
+    as a `WebSearchEvent`, and what the provider does meanwhile as `WebSearchProgressEvent`s.
 
     `retrieve` takes no options per call in LlamaIndex; use `with_options` for that. For an agent
     take `WebToolSpec`: LlamaIndex's own `RetrieverTool` may repeat a failed, perhaps paid, call.
@@ -91,13 +92,23 @@ class WebSearchRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         query = _query_text(query_bundle)
-        result = self._call.runtime.search(query, **self._call.arguments)
+        listeners, runtime = Listeners(), self._call.runtime
+        if listeners:
+            search = runtime.stream(query, **self._call.arguments)
+            result = listeners.follow(query, search)
+        else:
+            result = runtime.search(query, **self._call.arguments)
         return self._nodes(query, result)
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         query = _query_text(query_bundle)
-        result = await self._call.runtime.asearch(query, **self._call.arguments)
+        listeners, runtime = Listeners(), self._call.runtime
+        if listeners:
+            search = runtime.astream(query, **self._call.arguments)
+            result = await listeners.afollow(query, search)
+        else:
+            result = await runtime.asearch(query, **self._call.arguments)
         return self._nodes(query, result)
 
     def _nodes(self, query: str, result: WebSearchResult) -> list[NodeWithScore]:

@@ -18,6 +18,7 @@ from dsh_web.render import DEFAULT_MAX_CHARS, render_search
 from dsh_web.tool_args import read_queries, web_search_arguments, web_search_description
 
 from .events import WebSearchEvent, dispatcher
+from .progress import Listeners, current_step
 from .search_call import RuntimeHandle, SearchCall, SearchOptions
 
 __all__ = ["WebToolSpec"]
@@ -35,6 +36,10 @@ class WebToolSpec(BaseToolSpec):
     `kind` (`"web_search"`), `queries`, `result` (a dumped `dsh_web.WebSearchResult`) and
     `text_truncated`. The tool exists whether or not a provider is available; a failure is a
     `WebError` whose text an agent can show to its model.
+
+    While a single query runs, what the provider does and finds is emitted as
+    `WebSearchProgressEvent`s, if there is a handler. In an agent, or any other workflow step, the
+    async tool also writes `WebSearchProgress` to the workflow's event stream.
 
     Args:
         runtime: Who searches. None: a runtime built from the environment at the first call.
@@ -86,14 +91,24 @@ class WebToolSpec(BaseToolSpec):
         """
         asked = _asked(queries, arguments)
         meant = read_queries(asked, self._max_queries)
-        result = self._call.runtime.search_many(meant, **self._call.arguments)
+        listeners, runtime = Listeners(), self._call.runtime
+        if listeners and len(meant) == 1:
+            search = runtime.stream(meant[0], **self._call.arguments)
+            result = listeners.follow(meant[0], search)
+        else:
+            result = runtime.search_many(meant, **self._call.arguments)
         return self._output(asked, meant, result)
 
     async def aweb_search(self, /, queries: Any = None, **arguments: Any) -> ToolOutput:
         """Search the web; see `web_search`."""
         asked = _asked(queries, arguments)
         meant = read_queries(asked, self._max_queries)
-        result = await self._call.runtime.asearch_many(meant, **self._call.arguments)
+        listeners, runtime = Listeners(current_step()), self._call.runtime
+        if listeners and len(meant) == 1:
+            search = runtime.astream(meant[0], **self._call.arguments)
+            result = await listeners.afollow(meant[0], search)
+        else:
+            result = await runtime.asearch_many(meant, **self._call.arguments)
         return self._output(asked, meant, result)
 
     def to_tool_list(

@@ -76,7 +76,7 @@ class Fault:
                 raise ValueError(f"header name {name!r} cannot be sent")
             _check_header_value(name, value)
         changes = self.stream.items() if isinstance(self.stream, Mapping) else self.stream
-        object.__setattr__(self, "stream", tuple(changes))
+        object.__setattr__(self, "stream", tuple((name, value) for name, value in changes))
         StreamStyle().changed(dict(self.stream))
         self._check_ranges()
         self._check_combinations()

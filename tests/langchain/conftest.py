@@ -12,7 +12,18 @@ from typing import Any, ClassVar
 
 import pytest
 
-from dsh_web import WebRuntime, WebSearchRequest, WebSearchResult, WebSearchSource
+from dsh_web import (
+    Progress,
+    SourcesFound,
+    TextDelta,
+    Usage,
+    UsageReported,
+    WebRuntime,
+    WebSearchRequest,
+    WebSearchResult,
+    WebSearchSource,
+)
+from dsh_web.flow import Emit
 from dsh_web.seam import FilterSupport
 
 Answer = Callable[[WebSearchRequest], WebSearchResult]
@@ -52,6 +63,43 @@ class FakeProvider:
         return self._answer(request)
 
 
+class StreamingProvider(FakeProvider):
+    """Tells what it does while it answers, if it is asked to; `streamed` counts how often."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        super().__init__(lambda request: ANSWER)
+        self.failure = failure
+        self.streamed = 0
+
+    def stream_flow(self, request: WebSearchRequest) -> Any:
+        self.requests.append(request)
+        self.streamed += 1
+        yield Emit(Progress(stage="searching", queries=("inner query",), note="Hm."))
+        yield Emit(SourcesFound(sources=ANSWER.sources[:1]))
+        for word in WORDS[:3]:
+            yield Emit(TextDelta(text=word))
+        if self.failure is not None:
+            raise self.failure
+        yield Emit(SourcesFound(sources=ANSWER.sources[1:]))
+        for word in WORDS[3:]:
+            yield Emit(TextDelta(text=word))
+        yield Emit(UsageReported(usage=ANSWER.usage))
+        return ANSWER
+
+
+WORDS = [f"word{number} " for number in range(40)]
+ANSWER = WebSearchResult(
+    provider="fake",
+    content="".join(WORDS),
+    sources=(
+        WebSearchSource(url="https://a.example/", title="A", snippet="Text A"),
+        WebSearchSource(url="https://b.example/", snippet="Text B"),
+    ),
+    request_id="r-1",
+    usage=Usage(total_tokens=12, cost_usd=0.005),
+)
+
+
 def ten_sources(request: WebSearchRequest) -> WebSearchResult:
     sources = [
         WebSearchSource(
@@ -85,6 +133,11 @@ def provider() -> FakeProvider:
 
 
 @pytest.fixture
+def streaming() -> Callable[..., StreamingProvider]:
+    return StreamingProvider
+
+
+@pytest.fixture
 def runtime(runtime_of: Callable[..., WebRuntime], provider: FakeProvider) -> WebRuntime:
     return runtime_of(provider=provider)
 
@@ -102,7 +155,10 @@ def invoke(request: pytest.FixtureRequest) -> Callable[..., Awaitable[Any]]:
 
 
 class SearchServer(ThreadingHTTPServer):
-    """A Perplexity Search API on loopback; the query `hang` is never answered."""
+    """A Perplexity Search API and Agent API on loopback; the query `hang` is never answered.
+
+    The Agent API streams if it is asked to, and hangs or waits after its first words.
+    """
 
     daemon_threads = True
     api_key = "loopback-key-000"
@@ -130,6 +186,9 @@ class _SearchHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/v1/agent":
+            self._run_agent(body)
+            return
         if body["query"] == "hang":
             self.server.hanging.set()
             # Returns when the client closes: it has nothing more to send.
@@ -149,6 +208,42 @@ class _SearchHandler(BaseHTTPRequestHandler):
             for i in range(body.get("max_results", 10))
         ]
         self._answer({"id": "r-1", "results": results})
+
+    def _run_agent(self, body: dict[str, Any]) -> None:
+        results = [{"id": 1, "title": "T0", "url": "https://site.example/0", "snippet": "wait 0"}]
+        found = {"type": "search_results", "queries": ["inner query"], "results": results}
+        text = {"type": "output_text", "text": "An answer.", "annotations": []}
+        run = {
+            "id": "r-1",
+            "object": "response",
+            "model": "m",
+            "status": "completed",
+            "output": [found, {"type": "message", "role": "assistant", "content": [text]}],
+            "usage": {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7},
+        }
+        if not body.get("stream"):
+            self._answer(run)
+            return
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self._send("response.created", response={"id": "r-1", "model": "m"})
+        self._send("response.reasoning.search_queries", queries=["inner query"])
+        self.server.hanging.set()
+        if body["input"] == "hang":
+            self.connection.recv(1)
+            self.server.hung_up.set()
+            return
+        if body["input"] == "wait":
+            self.server.release.wait(10)
+        self._send("response.reasoning.search_results", results=results)
+        self._send("response.output_text.delta", delta="An answer.")
+        self._send("response.completed", response=run)
+
+    def _send(self, kind: str, **frame: Any) -> None:
+        sent = json.dumps({"type": kind, **frame})
+        self.wfile.write(f"event: {kind}\ndata: {sent}\n\n".encode())
 
     def _answer(self, content: dict[str, Any]) -> None:
         data = json.dumps(content).encode()

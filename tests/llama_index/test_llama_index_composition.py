@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent, ToolCallResult
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata, MessageRole
 from llama_index.core.llms import MockLLM
-from llama_index.core.llms.function_calling import FunctionCallingLLM
-from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine
 from llama_index.core.retrievers import QueryFusionRetriever
-from pydantic import Field
 
 from dsh_web import ProviderError
 from llama_index_dsh_web import WebSearchRetriever, WebToolSpec
@@ -22,64 +17,17 @@ from llama_index_dsh_web import WebSearchRetriever, WebToolSpec
 pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
 
 
-class ScriptedLLM(FunctionCallingLLM):
-    """Makes the given tool calls one after the other, then says what the last tool told it."""
-
-    calls: list[dict[str, Any]]
-    heard: list[str] = Field(default_factory=list)
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(is_function_calling_model=True)
-
-    def _prepare_chat_with_tools(
-        self,
-        tools: Sequence[Any],
-        user_msg: Any = None,
-        chat_history: list[ChatMessage] | None = None,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
-        return {"messages": chat_history or [], "tools": tools}
-
-    async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
-        told = [str(m.content) for m in messages if m.role == MessageRole.TOOL]
-        self.heard = told
-        text = told[-1] if told else ""
-        message = ChatMessage(role=MessageRole.ASSISTANT, content=text)
-        return ChatResponse(message=message, raw={"turn": len(told)})
-
-    def get_tool_calls_from_response(
-        self, response: ChatResponse, error_on_no_tool_call: bool = True, **kwargs: Any
-    ) -> list[ToolSelection]:
-        turn = response.raw["turn"]
-        if turn >= len(self.calls):
-            return []
-        return [
-            ToolSelection(
-                tool_id=f"call-{turn}", tool_name="web_search", tool_kwargs=self.calls[turn]
-            )
-        ]
-
-    def chat(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
-
-    complete = stream_chat = stream_complete = chat
-
-    async def acomplete(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
-
-    astream_chat = astream_complete = acomplete
-
-
-async def run_agent(llm: ScriptedLLM, tools: list[Any]) -> tuple[str, list[ToolCallResult]]:
+async def run_agent(llm: Any, tools: list[Any]) -> tuple[str, list[ToolCallResult]]:
     agent = FunctionAgent(tools=tools, llm=llm, streaming=False, timeout=20)
     handler = agent.run("When is high tide?")
     results = [e async for e in handler.stream_events() if isinstance(e, ToolCallResult)]
     return str(await handler), results
 
 
-async def test_a_function_agent_reads_the_sources_and_keeps_the_structured_result(runtime):
-    llm = ScriptedLLM(calls=[{"queries": ["high tide", "low tide"]}])
+async def test_a_function_agent_reads_the_sources_and_keeps_the_structured_result(
+    runtime, scripted_llm
+):
+    llm = scripted_llm(calls=[{"queries": ["high tide", "low tide"]}])
 
     answer, results = await run_agent(llm, WebToolSpec(runtime).to_tool_list())
 
@@ -88,8 +36,8 @@ async def test_a_function_agent_reads_the_sources_and_keeps_the_structured_resul
     assert output.raw_output["queries"] == ["high tide", "low tide"]
 
 
-async def test_a_function_agent_recovers_from_an_argument_fault(runtime, provider):
-    llm = ScriptedLLM(calls=[{"queries": [" "]}, {"query": "high tide"}])
+async def test_a_function_agent_recovers_from_an_argument_fault(runtime, provider, scripted_llm):
+    llm = scripted_llm(calls=[{"queries": [" "]}, {"query": "high tide"}])
 
     answer, results = await run_agent(llm, WebToolSpec(runtime).to_tool_list())
 
@@ -99,9 +47,9 @@ async def test_a_function_agent_recovers_from_an_argument_fault(runtime, provide
     assert [request.query for request in provider.requests] == ["high tide"]
 
 
-async def test_a_function_agent_survives_a_failing_provider(runtime, provider):
+async def test_a_function_agent_survives_a_failing_provider(runtime, provider, scripted_llm):
     provider.error = ProviderError("Fake answered HTTP 500: out of order", status_code=500)
-    llm = ScriptedLLM(calls=[{"queries": ["high tide"]}])
+    llm = scripted_llm(calls=[{"queries": ["high tide"]}])
 
     answer, (result,) = await run_agent(llm, WebToolSpec(runtime).to_tool_list())
 
