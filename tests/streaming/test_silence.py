@@ -25,6 +25,9 @@ async def open_one():
     streams.append(runtime.astream("q"))
     async for _ in streams[-1]:
         break
+
+async def several():
+    await asyncio.gather(*(open_one() for _ in range(5)))
 """
 
 ENDINGS = {
@@ -42,11 +45,7 @@ loop = asyncio.new_event_loop()
 loop.run_until_complete(open_one())
 loop.close()
 """,
-    "several at once": """
-async def several():
-    await asyncio.gather(*(open_one() for _ in range(5)))
-asyncio.run(several())
-""",
+    "several at once": "asyncio.run(several())",
     "dropped inside the loop": """
 async def drop():
     await open_one()
@@ -77,12 +76,13 @@ async def main():
         await streams[0].aclose()
 asyncio.run(main())
 """,
-    "own client, stream held to the end of asyncio.run": """
+    "own client, streams held to the end of asyncio.run": """
 import httpx
-client = httpx.AsyncClient()
-runtime = WebRuntime(async_http_client=client)
-runtime.register_search_provider(PerplexityAgentProvider(api_key="k", base_url=sys.argv[1]))
-asyncio.run(open_one())
+for _ in range(5):
+    client = httpx.AsyncClient()
+    runtime = WebRuntime(async_http_client=client)
+    runtime.register_search_provider(PerplexityAgentProvider(api_key="k", base_url=sys.argv[1]))
+    asyncio.run(several())
 """,
     "blocking, held to the exit": "streams.append(runtime.stream('q')); next(streams[0])",
     "blocking, never started": "streams.append(runtime.stream('q'))",
