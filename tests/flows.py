@@ -1,6 +1,7 @@
 """Playing a provider's flow by hand: no clock, no socket, no event loop."""
 
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +65,7 @@ def play_stream(
     """
     heard = Heard()
     # An empty piece would be the end of the body.
-    answers, body = list(before), [piece for piece in pieces if piece != b""]
+    answers, body = list(before), deque(piece for piece in pieces if piece != b"")
     outcome: object = None
     try:
         while True:
@@ -73,7 +74,7 @@ def play_stream(
                 heard.events.append(step.event)
                 outcome = None
             elif isinstance(step, ReadChunk):
-                outcome = body.pop(0) if body else b""
+                outcome = body.popleft() if body else b""
             else:
                 heard.steps.append(step)
                 is_opened = isinstance(step, OpenStream) and not answers

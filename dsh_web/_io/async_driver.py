@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import random
 import ssl
@@ -53,6 +54,7 @@ class AsyncDriver:
         self._sync_client = sync_client
         self._ssl_context = ssl_context
         self._pool: Pool[AsyncConnection] = Pool()
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def run(self, flow: Flow[Result], scope: AsyncScope) -> Result:
         """Perform every step of `flow` and return its result; what it emits is dropped.
@@ -94,11 +96,22 @@ class AsyncDriver:
             done(step.value)
         finally:
             flow.close()
-            await performer.leave()
+            performer.leave()
 
     def close(self) -> None:
         """Close idle connections; the driver stays usable. Needs no event loop."""
         self._pool.close()
+
+    def close_soon(self, exchange: AsyncExchange) -> None:
+        """Close a response of the caller's client, which needs the event loop for it.
+
+        In a task of its own: an event loop that ends closes all open generators at the same time,
+        and an inner one that is waited for by an outer one would be closed twice.
+        """
+        task = asyncio.get_running_loop().create_task(_closed(exchange))
+        # The loop itself holds tasks only weakly.
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     def idle_count(self) -> int:
         """Return how many idle connections are kept."""
@@ -220,18 +233,23 @@ class _Performer:
         if self._opened is not None and isinstance(self._opened[1], AsyncPooledExchange):
             await self._opened[1].drain(LINGER)
 
-    async def leave(self) -> None:
+    def leave(self) -> None:
         """Give up a response in the middle of its body."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            # Ours is closed at once; a client of the caller's needs its event loop for it.
-            opened[1].abort()
-            await opened[1].close()
+        opened = self._opened
+        self.abort()
+        if opened is not None and isinstance(opened[1], ForeignAsyncExchange):
+            self._driver.close_soon(opened[1])
 
     def abort(self) -> None:
         opened, self._opened = self._opened, None
         if opened is not None:
             opened[1].abort()
+
+
+async def _closed(exchange: AsyncExchange) -> None:
+    # Nobody waits for the outcome any more.
+    with contextlib.suppress(Exception):
+        await exchange.close()
 
 
 async def _translated(action: Callable[[], Awaitable[Result]], request: HttpRequest) -> Result:

@@ -18,6 +18,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "recorded_run" in metafunc.fixturenames:
         recorded = [run for line in read_recordings(folder) for run in recorded_runs_of(line)]
         _parametrize(metafunc, "recorded_run", [pytest.param(run, id=run.id) for run in recorded])
+    if "recorded_stream" in metafunc.fixturenames:
+        streams = [line for line in read_recordings(folder) if line.api.endswith("-stream")]
+        values: list[object] = [pytest.param(line, id=line.file) for line in streams]
+        _parametrize(metafunc, "recorded_stream", values)
 
 
 def _parametrize(metafunc: pytest.Metafunc, name: str, values: list[object]) -> None:

@@ -5,17 +5,15 @@ What is listed is reported as skipped with its reason; the other keys of a case 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 _CITATIONS = "citation records come with the citation parser"
-_STREAMS = "streaming comes later"
 _FETCH = "the fetch provider comes later"
 _PARALLEL = "the Parallel providers come later"
 
 SURFACES: Final = {
     "citations": _CITATIONS,
-    "sonar_stream": _STREAMS,
-    "agent_stream": _STREAMS,
     "fetch": _FETCH,
     "parallel_search": _PARALLEL,
 }
@@ -25,9 +23,6 @@ KEYS: Final = {
     "citations": _CITATIONS,
     "unresolved": _CITATIONS,
     "citation_urls_in_text_order": _CITATIONS,
-    "deltas_joined": _STREAMS,
-    "deltas_joined_prefix": _STREAMS,
-    "search_context_size": _STREAMS,
     "markdown_contains": _FETCH,
     "markdown_contains_if_ok": _FETCH,
     "markdown_excludes": _FETCH,
@@ -40,10 +35,7 @@ KEYS: Final = {
 }
 """Expectation key."""
 
-SCENARIOS: Final = {
-    "cancel_mid_stream": _STREAMS,
-    "aclose_after_break": _STREAMS,
-}
+SCENARIOS: Final[Mapping[str, str]] = {}
 """`scenario` of a `lifecycle` case."""
 
 TOOLS: Final = {
@@ -57,8 +49,6 @@ FEATURES: Final = {
 """Text of a case's `requires`."""
 
 RECORDED_APIS: Final = {
-    "perplexity/sonar-stream": _STREAMS,
-    "perplexity/agent-stream": _STREAMS,
     "parallel/errors": _PARALLEL,
     "parallel/parallel-extract": _PARALLEL,
     "parallel/parallel-findall": _PARALLEL,

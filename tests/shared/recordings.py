@@ -23,6 +23,8 @@ SURFACES: Final = {
     "sonar": ("sonar",),
     "agent": ("agent",),
     "search": ("search",),
+    "sonar-stream": ("sonar",),
+    "agent-stream": ("agent",),
     # An error can meet any of them, and all must read it alike.
     "errors": tuple(PROVIDERS),
 }
@@ -54,6 +56,10 @@ class Reading:
     """Sent with the body."""
     result: Any
     error: Any
+    deltas: str | None = None
+    """The text of a stream, joined; None if it was none."""
+    told: tuple[Any, ...] = ()
+    """The sources that a stream told before its end."""
 
     @property
     def answer(self) -> Any:
@@ -73,10 +79,9 @@ class Reading:
 
     @property
     def listed(self) -> list[Any]:
-        """The sources that stood in a result list; none after an error."""
-        if self.result is None:
-            return []
-        return [source for source in self.result.sources if source.origin != "page"]
+        """The sources that stood in a result list, as far as they were heard of."""
+        sources = self.told if self.result is None else self.result.sources
+        return [source for source in sources if source.origin != "page"]
 
 
 def recorded_runs_of(recording: Recording) -> list[RecordedRun]:
@@ -102,7 +107,8 @@ def run_recording(run: RecordedRun) -> Verdict:
         verdict.complaints.append(f"unknown api: {recording.provider}/{recording.api}")
         return verdict
     reading = _read(run)
-    if recording.api == "errors" and getattr(reading.error, "code", None) != "WEB_PROVIDER_ERROR":
+    is_error = recording.api == "errors" or _is_cut_off(recording)
+    if is_error and getattr(reading.error, "code", None) != "WEB_PROVIDER_ERROR":
         verdict.complaints.append(f"expected WEB_PROVIDER_ERROR, got {reading.error!r}")
     for key, want in recording.expected.items():
         if key in not_yet.RECORDED_KEYS:
@@ -119,23 +125,71 @@ def run_recording(run: RecordedRun) -> Verdict:
     return verdict
 
 
-def _read(run: RecordedRun) -> Reading:
-    import dsh_web
+def _is_cut_off(recording: Recording) -> bool:
+    return recording.expected.get("terminator", "") is None
 
+
+def _read(run: RecordedRun) -> Reading:
     recording = run.recording
     status = status_of(recording)
     is_json = PurePosixPath(recording.file).suffix == ".json"
     kind = "application/json" if is_json else "text/html"
     reply = Reply(status, {"content-type": kind}, (recording.body,))
+    is_stream = recording.api.endswith("-stream")
+    if is_stream:
+        head = {"content-type": "text/event-stream"}
+        reply = Reply(status, head, (event_stream_of(recording),), is_stream=True)
     with StubServer(lambda request: reply) as server, environment({}), watch_network():
-        make_provider = getattr(dsh_web, PROVIDERS[run.surface])
-        runtime = dsh_web.WebRuntime()
-        runtime.register_search_provider(
-            make_provider(api_key=STUB_KEY, base_url=server.url, max_retries=0)
-        )
-        call = measured_call(run.mode, lambda: runtime.search("q"), lambda: runtime.asearch("q"))
-        runtime.close()
-    return Reading(recording, status, call.value, web_error_in(call.error))
+        runtime = _runtime_for(run.surface, server.url)
+        reading = _heard if is_stream else _searched
+        try:
+            return reading(run, runtime, status)
+        finally:
+            runtime.close()
+
+
+def _runtime_for(surface: str, url: str) -> Any:
+    import dsh_web
+
+    make_provider = getattr(dsh_web, PROVIDERS[surface])
+    runtime = dsh_web.WebRuntime()
+    runtime.register_search_provider(make_provider(api_key=STUB_KEY, base_url=url, max_retries=0))
+    return runtime
+
+
+def _searched(run: RecordedRun, runtime: Any, status: int) -> Reading:
+    call = measured_call(run.mode, lambda: runtime.search("q"), lambda: runtime.asearch("q"))
+    return Reading(run.recording, status, call.value, web_error_in(call.error))
+
+
+def _heard(run: RecordedRun, runtime: Any, status: int) -> Reading:
+    from dsh_web import SourcesFound
+
+    events: list[Any] = []
+    streams: list[Any] = []
+
+    def sync() -> None:
+        streams.append(runtime.stream("q"))
+        events.extend(streams[0])
+
+    async def make() -> None:
+        streams.append(runtime.astream("q"))
+        async for event in streams[0]:
+            events.append(event)  # noqa: PERF401 - those before a failure count too
+
+    call = measured_call(run.mode, sync, make)
+    found = [event.sources for event in events if isinstance(event, SourcesFound)]
+    told = tuple(source for sources in found for source in sources)
+    error = web_error_in(call.error)
+    return Reading(run.recording, status, streams[0].result, error, streams[0].text, told)
+
+
+def event_stream_of(recording: Recording) -> bytes:
+    """Return the bytes of a recorded stream, with its envelope put back if that is missing."""
+    if not recording.file.endswith(".chunks.txt"):
+        return recording.body
+    lines = [line for line in recording.body.split(b"\n") if line.strip()]
+    return b"".join(b"data: " + line + b"\n\n" for line in lines)
 
 
 def status_of(recording: Recording) -> int:
@@ -165,6 +219,11 @@ def _error_code(body: bytes) -> int | None:
 
 
 def _answer_chars(want: int | None, reading: Reading) -> Complaint:
+    if reading.deltas is not None:
+        # Where the counted deltas are not the whole answer, ours go on to its end.
+        is_whole = reading.recording.expected.get("deltas_match_final") is not False
+        got = len(reading.deltas)
+        return differs(want, got) if is_whole else _at_least(want or 0, got)
     if reading.result is None:
         return None if want is None else f"no answer: {reading.error!r}"
     got = reading.result.content
@@ -189,7 +248,7 @@ def _has_think(want: bool, reading: Reading) -> Complaint:
 def _n_sources(want: int, reading: Reading) -> Complaint:
     # Only the Agent's list is free of repeats; the other APIs number by position.
     distinct = reading.recording.expected.get("n_distinct_urls")
-    is_agent = reading.recording.api == "agent"
+    is_agent = reading.recording.api.startswith("agent")
     return differs(distinct if is_agent and distinct is not None else want, len(reading.listed))
 
 
@@ -251,6 +310,32 @@ def _answer_is_json(want: bool, reading: Reading) -> Complaint:
     return differs(want, True)
 
 
+def _at_least(want: int, got: int) -> Complaint:
+    return None if got >= want else f"expected at least {want}, got {got}"
+
+
+def _frames_of(recording: Recording) -> list[Any]:
+    from dsh_web.sse import SseReader
+
+    reader = SseReader()
+    sent = [*reader.feed(event_stream_of(recording)), *reader.finish()]
+    return [json.loads(event.data) for event in sent]
+
+
+def _terminator(want: str | None, reading: Reading) -> Complaint:
+    """Without one the stream is an error; with one it is a result."""
+    return differs(want is None, reading.result is None)
+
+
+def _deltas_match(want: bool, reading: Reading) -> Complaint:
+    """Whatever the vendor's own deltas do, ours add up to the answer."""
+    return None if reading.result is None else differs(reading.content, reading.deltas)
+
+
+def _objects(want: list[str], reading: Reading) -> Complaint:
+    return differs(want, sorted({frame["object"] for frame in _frames_of(reading.recording)}))
+
+
 def _usage(want: Mapping[str, Any], reading: Reading) -> Complaint:
     usage = reading.answer.usage
     return differs(dict(want), {name: getattr(usage, name, None) for name in want})
@@ -274,6 +359,10 @@ CHECKS: Final[Mapping[str, Callable[[Any, Reading], Complaint]]] = {
     "model": lambda want, reading: differs(want, reading.answer.model),
     "finish_reason": lambda want, reading: differs(want, reading.answer.finish_reason),
     "usage": _usage,
+    "terminator": _terminator,
+    "deltas_match_final": _deltas_match,
+    "n_frames": lambda want, reading: differs(want, len(_frames_of(reading.recording))),
+    "objects": _objects,
 }
 """Expectation key to the function that compares it."""
 

@@ -24,6 +24,8 @@ PROVIDERS = {
 }
 """Surface to the public name of the provider that it exercises."""
 STUB_KEY = "stub-key-0123456789"
+DELTA = 'data: {"type":"response.output_text.delta","delta":"word "}\n\n'
+"""What the server sends again and again when a case leaves the chunks of a stream open."""
 OPTIONS = {"retries", "timeout_s", "max_results", "tool_text_limit"}
 TWO_PAGES = {
     "id": "stub-1",
@@ -172,6 +174,9 @@ def answer_of(given: Mapping[str, Any], folder: Path) -> Answer:
 def _reply(http: Mapping[str, Any], folder: Path) -> Reply:
     # What a case leaves open is an ordinary success.
     is_open = http.get("status", 200) == 200 and not BODIES & set(http)
+    if is_open and "chunks" in http:
+        headers = {"content-type": "text/event-stream", **(http.get("headers") or {})}
+        return Reply.from_case({**http, "body": DELTA, "headers": headers}, folder)
     return Reply.from_case({"json": TWO_PAGES, **http} if is_open else http, folder)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import errors, lifecycle, passages, requests, result
+from . import errors, lifecycle, passages, requests, result, stream
 from .compare import Check
 
 __all__ = ["CHECKS", "check_for"]
@@ -15,6 +15,7 @@ CHECKS: Final[dict[str, Check]] = {
     **requests.CHECKS,
     **passages.CHECKS,
     **lifecycle.CHECKS,
+    **stream.CHECKS,
 }
 """Expectation key to the function that compares it."""
 

@@ -14,6 +14,7 @@ from .errors import run_errors
 from .lifecycle import run_lifecycle, scenario_variants
 from .retriever import run_retriever
 from .search import run_search
+from .stream import run_stream
 from .tools import run_tool_args
 
 __all__ = ["SURFACES", "Surface"]
@@ -41,6 +42,8 @@ SURFACES: Final = {
     "sonar": Surface(run_search),
     "agent": Surface(run_search),
     "search": Surface(run_search),
+    "sonar_stream": Surface(run_stream),
+    "agent_stream": Surface(run_stream),
     "errors": Surface(run_errors),
     "tool_args": Surface(run_tool_args, _both_frameworks),
     "retriever": Surface(run_retriever),

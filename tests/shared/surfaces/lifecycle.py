@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import json
 import os
@@ -244,6 +245,67 @@ def _ways_to_call(thing: Any) -> tuple[Callable[[str], Any], Callable[[str], Any
     raise AssertionError(f"{thing!r} has no way to search")
 
 
+def _cancel_mid_stream(stage: Stage, mode: Mode, variant: str) -> Outcome:
+    if mode == "sync":
+        pytest.skip("a blocking call has no task to cancel; its token is tested elsewhere")
+    runtime = stage.runtime("agent")
+    cancelled_at = 0.0
+
+    async def cancelled_after_three_deltas() -> None:
+        third = asyncio.Event()
+
+        async def consume() -> None:
+            heard = 0
+            async for _ in runtime.astream("q"):
+                heard += 1
+                if heard == 3:
+                    third.set()
+
+        task = asyncio.ensure_future(consume())
+        await third.wait()
+        nonlocal cancelled_at
+        cancelled_at = time.monotonic()
+        task.cancel()
+        await task
+
+    call = measured_call("async", lambda: None, cancelled_after_three_deltas)
+    return _left_stream(stage, call, cancelled_at)
+
+
+def _aclose_after_break(stage: Stage, mode: Mode, variant: str) -> Outcome:
+    runtime = stage.runtime("agent")
+    left_at = 0.0
+
+    def close_after_one() -> None:
+        nonlocal left_at
+        stream = runtime.stream("q")
+        with stream if variant == "with" else contextlib.nullcontext():
+            next(stream)
+            left_at = time.monotonic()
+        stream.close()
+
+    async def aclose_after_one() -> None:
+        nonlocal left_at
+        stream = runtime.astream("q")
+        async with stream if variant == "with" else contextlib.nullcontext():
+            async for _ in stream:
+                break
+            left_at = time.monotonic()
+        await stream.aclose()
+
+    return _left_stream(stage, measured_call(mode, close_after_one, aclose_after_one), left_at)
+
+
+def _left_stream(stage: Stage, call: Call, left_at: float) -> Outcome:
+    """Return the outcome of a stream that was left, with when the server saw it go."""
+    stage.server.wait_until(lambda server: server.open_connections == 0, 2.0)
+    outcome = stage.outcome(call)
+    closed = stage.server.closed_at.get(0)
+    elapsed = UNSEEN if closed is None else (closed - left_at) * 1000
+    outcome.measured["server_sees_close_ms"] = elapsed
+    return outcome
+
+
 CORE: Final = ("core",)
 RETRIEVERS: Final = ("langchain", "llama_index")
 
@@ -253,6 +315,8 @@ SCENARIOS: Final[Mapping[str, tuple[Scenario, tuple[str, ...]]]] = {
     "cancel_storm_then_call": (_cancel_storm_then_call, ("core", "caller's client")),
     "multi_query_one_fails": (_multi_query_one_fails, CORE),
     "async_call_does_not_block_loop": (_async_call_does_not_block_loop, RETRIEVERS),
+    "cancel_mid_stream": (_cancel_mid_stream, CORE),
+    "aclose_after_break": (_aclose_after_break, ("aclose", "with")),
     "deepcopy_and_pickle": (_deepcopy_and_pickle, (*CORE, *RETRIEVERS)),
 }
 """Scenario to its function and to who makes the call."""
