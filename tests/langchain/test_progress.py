@@ -125,7 +125,11 @@ async def test_progress_and_sources_come_before_the_summary(invoke, searcher):
     assert [name for name, _, _ in listener.events] == ["dsh_web.progress"] * 3 + ["dsh_web.search"]
     assert PROGRESS == listener.named("dsh_web.progress")
     assert json.loads(json.dumps(listener.events[0][1])) == PROGRESS[0]
-    assert listener.named("dsh_web.search")[0]["usage"] == {"total_tokens": 12, "cost_usd": 0.005}
+    assert listener.named("dsh_web.search")[0]["usage"] == {
+        "total_tokens": 12,
+        "cost_usd": 0.005,
+        "cost_is_estimate": False,
+    }
 
 
 async def test_every_event_belongs_to_the_run_that_searches(invoke, searcher):
