@@ -179,8 +179,11 @@ class _Performer:
     async def advance(self, flow: Flow[Any], step: Step) -> Step | _Finished:
         """Perform `step` and return the flow's next one."""
         try:
+            # In a box that is emptied as it is handed on: tracebacks show locals, and what a
+            # server has sent may echo the key.
+            box: list[Any] = []
             try:
-                outcome = None if isinstance(step, Emit) else await self._perform(step)
+                box.append(None if isinstance(step, Emit) else await self._perform(step))
             except (CallCancelled, DeadlinePassed):
                 raise
             except Exception as error:
@@ -188,7 +191,7 @@ class _Performer:
                     forget_frames(error)
                 # The flow decides what a failed step means.
                 return flow.throw(error)
-            return flow.send(outcome)
+            return flow.send(box.pop())
         except StopIteration as stop:
             return _Finished(stop.value)
 

@@ -77,8 +77,11 @@ class SyncDriver:
                     yield step.event
                     step = flow.send(None)
                     continue
+                # In a box that is emptied as it is handed on: tracebacks show locals, and what a
+                # server has sent may echo the key.
+                box: list[Any] = []
                 try:
-                    outcome = performer.perform(step)
+                    box.append(performer.perform(step))
                 except (CallCancelled, DeadlinePassed):
                     raise
                 except Exception as error:
@@ -87,7 +90,7 @@ class SyncDriver:
                     # The flow decides what a failed step means.
                     step = flow.throw(error)
                 else:
-                    step = flow.send(outcome)
+                    step = flow.send(box.pop())
         except StopIteration as stop:
             performer.drain()
             result: Result = stop.value
