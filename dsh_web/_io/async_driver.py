@@ -21,7 +21,7 @@ from .offload import call_in_thread_async
 from .pool import Pool
 from .route import Route, route_to, shared_ssl_context, wire_request
 from .scope import AsyncScope
-from .sockets import HEAD_BYTES, body_bytes
+from .sockets import has_leftover
 from .sync_driver import KEEPALIVE
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class _Connection:
         )
 
     def is_reusable(self) -> bool:
-        return self.http.is_idle() and not self.http.has_expired()
+        http = self.http
+        return http.is_idle() and not http.has_expired() and not has_leftover(http)
 
     def abort(self) -> None:
         self.link.abort()
@@ -150,10 +151,10 @@ class AsyncDriver:
         pool = self._pool
         generation = pool.generation
         connection = pool.take(route.origin) or self._connect(route)
-        connection.link.limit.allow(HEAD_BYTES)
+        connection.link.limit.allow_head()
         try:
             response = await connection.http.handle_async_request(wire_request(request, route))
-            connection.link.limit.allow(body_bytes(request.max_bytes))
+            connection.link.limit.allow_body(request.max_bytes)
             result = await _receive(response, request.max_bytes, scope)
         except BaseException as error:
             connection.abort()

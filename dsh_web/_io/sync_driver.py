@@ -17,7 +17,7 @@ from .offload import Resolution, call_in_thread
 from .pool import Pool
 from .route import Route, route_to, shared_ssl_context, wire_request
 from .scope import CallCancelled, DeadlinePassed, SyncScope
-from .sockets import HEAD_BYTES, body_bytes
+from .sockets import has_leftover
 from .sync_net import SyncLink
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ class _Connection:
         )
 
     def is_reusable(self) -> bool:
-        return self.http.is_idle() and not self.http.has_expired()
+        http = self.http
+        return http.is_idle() and not http.has_expired() and not has_leftover(http)
 
     def abort(self) -> None:
         self.link.abort()
@@ -146,10 +147,10 @@ class SyncDriver:
         generation = pool.generation
         connection = pool.take(route.origin) or self._connect(route)
         connection.link.scope = scope
-        connection.link.limit.allow(HEAD_BYTES)
+        connection.link.limit.allow_head()
         try:
             response = connection.http.handle_request(wire_request(request, route))
-            connection.link.limit.allow(body_bytes(request.max_bytes))
+            connection.link.limit.allow_body(request.max_bytes)
             result = _receive(response, request.max_bytes, scope)
         except BaseException as error:
             connection.abort()
