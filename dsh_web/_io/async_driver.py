@@ -6,21 +6,21 @@ import asyncio
 import inspect
 import random
 import ssl
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpcore
 
-from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step
+from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step, TransportError
 from .async_net import AsyncLink
-from .decode import BodyCollector
 from .failures import clear_locals, forget_frames, transport_error
 from .foreign import exchange, exchange_async
+from .incoming import Incoming
 from .offload import call_in_thread_async
 from .pool import Pool
+from .proxies import EnvironmentProxies
 from .route import Route, route_to, shared_ssl_context, wire_request
-from .scope import AsyncScope
+from .scope import AsyncScope, CallCancelled, DeadlinePassed
 from .sockets import has_leftover
 from .sync_driver import KEEPALIVE
 
@@ -70,6 +70,7 @@ class AsyncDriver:
         self._sync_client = sync_client
         self._ssl_context = ssl_context
         self._pool: Pool[_Connection] = Pool()
+        self._environment = EnvironmentProxies()
 
     async def run(self, flow: Flow[Result], scope: AsyncScope) -> Result:
         """Perform every step of `flow` and return its result.
@@ -84,6 +85,8 @@ class AsyncDriver:
                 scope.check()
                 try:
                     outcome = await self._perform(step, scope)
+                except (CallCancelled, DeadlinePassed):
+                    raise
                 except Exception as error:
                     # The flow decides what a failed step means.
                     step = flow.throw(error)
@@ -117,6 +120,7 @@ class AsyncDriver:
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
     async def _exchange(self, request: HttpRequest, scope: AsyncScope) -> HttpResponse:
+        failure: TransportError
         try:
             route = route_to(request.url)
             if self._client is not None:
@@ -126,14 +130,21 @@ class AsyncDriver:
                 return await call_in_thread_async(
                     lambda: exchange(client, request, timeout), name="dsh-web-http"
                 )
-            if route.proxy is not None:
-                return await self._exchange_proxied(request, route.proxy, scope)
+            proxy = self._environment.proxy_for(route.origin)
+            if proxy is not None:
+                return await self._exchange_proxied(request, proxy, scope)
             return await self._exchange_pooled(request, route, scope)
+        except (CallCancelled, DeadlinePassed):
+            raise
         except Exception as error:
-            raise transport_error(error, request)  # noqa: B904 - it carries its cause
+            failure = transport_error(error, request)
         except BaseException as error:
             forget_frames(error)
             raise
+        try:
+            raise failure
+        finally:
+            del failure  # it refers to this frame
 
     async def _exchange_proxied(
         self, request: HttpRequest, proxy: str, scope: AsyncScope
@@ -155,7 +166,7 @@ class AsyncDriver:
         try:
             response = await connection.http.handle_async_request(wire_request(request, route))
             connection.link.limit.allow_body(request.max_bytes)
-            result = await _receive(response, request.max_bytes, scope)
+            result = await _receive(response, request, scope)
         except BaseException as error:
             connection.abort()
             forget_frames(error)
@@ -168,22 +179,23 @@ class AsyncDriver:
         return _Connection(route, (self._ssl_context or shared_ssl_context()) if is_tls else None)
 
 
-async def _receive(response: httpcore.Response, max_bytes: int, scope: AsyncScope) -> HttpResponse:
-    received_at = time.time()
+async def _receive(
+    response: httpcore.Response, request: HttpRequest, scope: AsyncScope
+) -> HttpResponse:
     headers = {
         name.lower().decode("ascii"): value.decode("latin-1") for name, value in response.headers
     }
-    body = BodyCollector(headers, max_bytes)
+    incoming = Incoming(response.status, headers, request)
     count = 0
     async for chunk in response.aiter_stream():
-        body.feed(chunk)
+        incoming.feed(chunk)
         # One read can hold thousands of chunks, and none of them waits.
         count += 1
         if count % _CHUNKS_PER_TURN == 0:
             scope.check()
             await asyncio.sleep(0)
     await response.aclose()
-    return HttpResponse(response.status, headers, body.finish(), received_at)
+    return incoming.finish()
 
 
 async def _call(step: Resolve) -> Any:

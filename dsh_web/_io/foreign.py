@@ -6,11 +6,11 @@ no redirect is followed, the body is capped, and the call's own deadline holds.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from ..flow import HttpRequest, HttpResponse
-from .decode import ACCEPT_ENCODING, BodyCollector
+from .decode import ACCEPT_ENCODING
+from .incoming import Incoming
 
 if TYPE_CHECKING:
     import httpx
@@ -23,12 +23,12 @@ def exchange(client: httpx.Client, request: HttpRequest, timeout: float | None) 
     wire = _build(client, request, timeout)
     response = client.send(wire, stream=True, follow_redirects=False)
     try:
-        received_at = time.time()
-        headers = _headers(response)
-        body = BodyCollector(headers, request.max_bytes)
+        if response.is_stream_consumed:
+            return _already_read(response, request)
+        incoming = Incoming(response.status_code, _headers(response), request)
         for chunk in response.iter_raw():
-            body.feed(chunk)
-        return HttpResponse(response.status_code, headers, body.finish(), received_at)
+            incoming.feed(chunk)
+        return incoming.finish()
     finally:
         response.close()
 
@@ -40,14 +40,23 @@ async def exchange_async(
     wire = _build(client, request, timeout)
     response = await client.send(wire, stream=True, follow_redirects=False)
     try:
-        received_at = time.time()
-        headers = _headers(response)
-        body = BodyCollector(headers, request.max_bytes)
+        if response.is_stream_consumed:
+            return _already_read(response, request)
+        incoming = Incoming(response.status_code, _headers(response), request)
         async for chunk in response.aiter_raw():
-            body.feed(chunk)
-        return HttpResponse(response.status_code, headers, body.finish(), received_at)
+            incoming.feed(chunk)
+        return incoming.finish()
     finally:
         await response.aclose()
+
+
+def _already_read(response: httpx.Response, request: HttpRequest) -> HttpResponse:
+    # By a hook of the client, or because a mock transport made it whole; decoded in any case.
+    encoded = ("content-encoding", "content-length")
+    headers = {name: value for name, value in _headers(response).items() if name not in encoded}
+    incoming = Incoming(response.status_code, headers, request)
+    incoming.feed(response.content)
+    return incoming.finish()
 
 
 def _build(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import ssl
 import threading
-import urllib.request
 from dataclasses import dataclass
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import httpcore
@@ -14,10 +14,13 @@ import httpcore
 from ..flow import HttpRequest, TransportError
 from .decode import ACCEPT_ENCODING
 
-__all__ = ["CONNECT_TIMEOUT", "Route", "route_to", "shared_ssl_context", "wire_request"]
+__all__ = ["CONNECT_TIMEOUT", "Origin", "Route", "route_to", "shared_ssl_context", "wire_request"]
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to reach a server, TLS handshake included."""
+
+Origin: TypeAlias = tuple[str, str, int]
+"""Scheme, host and port."""
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -26,12 +29,10 @@ _PORTS = {"http": 80, "https": 443}
 class Route:
     """The connection parameters of one URL."""
 
-    origin: tuple[str, str, int]
+    origin: Origin
     url: httpcore.URL
     core_origin: httpcore.Origin
     host_header: bytes
-    proxy: str | None
-    """URL of the proxy that the environment names for this origin, if any."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -61,19 +62,7 @@ def route_to(url: str) -> Route:
         url=core_url,
         core_origin=core_url.origin,
         host_header=header.encode(),
-        proxy=_environment_proxy(scheme, ascii_host),
     )
-
-
-def _environment_proxy(scheme: str, host: str) -> str | None:
-    # A proxy cannot reach this machine's own loopback; asking it to is never what was meant.
-    if host in ("localhost", "::1") or host.startswith("127."):
-        return None
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(scheme) or proxies.get("all")
-    if not proxy or urllib.request.proxy_bypass(host):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def wire_request(request: HttpRequest, route: Route) -> httpcore.Request:

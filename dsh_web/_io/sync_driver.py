@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import random
 import ssl
-import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpcore
 
-from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step
-from .decode import BodyCollector
+from ..flow import Flow, HttpRequest, HttpResponse, Resolve, Sleep, Step, TransportError
 from .failures import clear_locals, forget_frames, transport_error
 from .foreign import exchange
+from .incoming import Incoming
 from .offload import Resolution, call_in_thread
 from .pool import Pool
+from .proxies import EnvironmentProxies, ProxyClients
 from .route import Route, route_to, shared_ssl_context, wire_request
 from .scope import CallCancelled, DeadlinePassed, SyncScope
 from .sockets import has_leftover
@@ -62,7 +62,8 @@ class SyncDriver:
         self._client = client
         self._ssl_context = ssl_context
         self._pool: Pool[_Connection] = Pool()
-        self._proxy_clients: dict[str, httpx.Client] = {}
+        self._environment = EnvironmentProxies()
+        self._proxy_clients = ProxyClients()
 
     def run(self, flow: Flow[Result], scope: SyncScope) -> Result:
         """Perform every step of `flow` and return its result.
@@ -91,8 +92,7 @@ class SyncDriver:
     def close(self) -> None:
         """Close idle connections; the driver stays usable."""
         self._pool.close()
-        while self._proxy_clients:
-            self._proxy_clients.popitem()[1].close()
+        self._proxy_clients.close()
 
     def idle_count(self) -> int:
         """Return how many idle connections are kept."""
@@ -113,6 +113,7 @@ class SyncDriver:
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
     def _exchange(self, request: HttpRequest, scope: SyncScope) -> HttpResponse:
+        failure: TransportError
         try:
             route = route_to(request.url)
             client = self._client_for(route)
@@ -126,19 +127,19 @@ class SyncDriver:
         except (CallCancelled, DeadlinePassed):
             raise
         except Exception as error:
-            raise transport_error(error, request)  # noqa: B904 - it carries its cause
+            failure = transport_error(error, request)
+        try:
+            raise failure
+        finally:
+            del failure  # it refers to this frame
 
     def _client_for(self, route: Route) -> httpx.Client | None:
-        if self._client is not None or route.proxy is None:
+        if self._client is not None:
             return self._client
-        client = self._proxy_clients.get(route.proxy)
-        if client is None:
-            import httpx
-
-            verify = self._ssl_context or shared_ssl_context()
-            client = httpx.Client(proxy=route.proxy, verify=verify, trust_env=False)
-            client = self._proxy_clients.setdefault(route.proxy, client)
-        return client
+        proxy = self._environment.proxy_for(route.origin)
+        if proxy is None:
+            return None
+        return self._proxy_clients.client_for(proxy, self._ssl_context or shared_ssl_context())
 
     def _exchange_pooled(
         self, request: HttpRequest, route: Route, scope: SyncScope
@@ -151,7 +152,7 @@ class SyncDriver:
         try:
             response = connection.http.handle_request(wire_request(request, route))
             connection.link.limit.allow_body(request.max_bytes)
-            result = _receive(response, request.max_bytes, scope)
+            result = _receive(response, request, scope)
         except BaseException as error:
             connection.abort()
             forget_frames(error)
@@ -166,18 +167,17 @@ class SyncDriver:
         return _Connection(route, (self._ssl_context or shared_ssl_context()) if is_tls else None)
 
 
-def _receive(response: httpcore.Response, max_bytes: int, scope: SyncScope) -> HttpResponse:
-    received_at = time.time()
+def _receive(response: httpcore.Response, request: HttpRequest, scope: SyncScope) -> HttpResponse:
     headers = {
         name.lower().decode("ascii"): value.decode("latin-1") for name, value in response.headers
     }
-    body = BodyCollector(headers, max_bytes)
+    incoming = Incoming(response.status, headers, request)
     for chunk in response.iter_stream():
         # One read can hold thousands of chunks, and none of them waits.
         scope.check()
-        body.feed(chunk)
+        incoming.feed(chunk)
     response.close()
-    return HttpResponse(response.status, headers, body.finish(), received_at)
+    return incoming.finish()
 
 
 def _resolve(step: Resolve, scope: SyncScope) -> Any:

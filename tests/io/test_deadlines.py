@@ -44,7 +44,7 @@ def timed_out(call: Call, runtime: object, seconds: float) -> float:
     """Make a call that must time out after `seconds`, and return when it began."""
     started = time.monotonic()
     error = failure(lambda: call(runtime, timeout=seconds))  # type: ignore[arg-type]
-    assert error.code == "WEB_TIMEOUT"
+    assert error.code == "WEB_TIMEOUT", error
     assert isinstance(error, WebTimeoutError)
     assert str(error) == f"Perplexity search timed out after {seconds:g} s"
     assert seconds <= ended_at(error) - started < seconds + SLACK
