@@ -42,15 +42,6 @@ class Secret:
         escape = b"\\" if any(c in '/"\\' for c in secret) else b"\\u"
         return secret.encode() in body or escape in body
 
-    def mask_bytes(self, body: bytes) -> bytes:
-        """Return `body` with the secret masked where it stands as it is; see `mask`."""
-        secret = self._reveal().encode()
-        if not secret or secret not in body:
-            return body
-        # Latin-1 gives every byte a character and back, so nothing else can change.
-        masked = self._pattern(secret.decode("latin-1")).sub(MASK, body.decode("latin-1"))
-        return masked.encode("latin-1")
-
     def _pattern(self, secret: str) -> re.Pattern[str]:
         escaped = re.escape(secret)
         return re.compile(escaped if len(secret) >= _LONG else rf"(?<!\w){escaped}(?!\w)")

@@ -27,9 +27,11 @@ from .async_exchange import AsyncConnection, AsyncPooledExchange
 from .exchange import LINGER, AsyncExchange, Gathered
 from .failures import clear_locals, forget_frames, transport_error
 from .foreign import ForeignAsyncExchange, ThreadedExchange
+from .masking import mask_body
 from .offload import call_in_thread_async
 from .pool import Pool
-from .route import Route, environment_proxy, route_to, shared_ssl_context
+from .proxies import EnvironmentProxies
+from .route import Route, route_to, shared_ssl_context
 from .scope import AsyncScope, CallCancelled, DeadlinePassed
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class AsyncDriver:
         self._client = client
         self._sync_client = sync_client
         self._ssl_context = ssl_context
+        self._environment = EnvironmentProxies()
         self._pool: Pool[AsyncConnection] = Pool()
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -131,7 +134,7 @@ class AsyncDriver:
                 return await ForeignAsyncExchange(self._client).open(request, timeout)
             if self._sync_client is not None:
                 return await ThreadedExchange.open(self._sync_client, request, timeout)
-            proxy = environment_proxy(route)
+            proxy = self._environment.proxy_for(route.origin)
             if proxy is not None:
                 client = self._proxy_client(proxy)
                 return await ForeignAsyncExchange(client, owns_client=True).open(request, timeout)
@@ -210,7 +213,7 @@ class _Performer:
             if self._opened is None:
                 raise TypeError("a flow read from a stream that it has not opened")
             request, exchange = self._opened
-            return await _translated(exchange.read, request)
+            return mask_body(await _translated(exchange.read, request), request)
         if isinstance(step, OpenStream):
             await self.close()
             exchange = await self._driver.open(step.request, self._scope)
@@ -267,7 +270,10 @@ async def _translated(action: Callable[[], Awaitable[Result]], request: HttpRequ
     except BaseException as error:
         forget_frames(error)
         raise
-    raise failure
+    try:
+        raise failure
+    finally:
+        del failure  # it refers to this frame
 
 
 async def _whole(request: HttpRequest, exchange: AsyncExchange) -> HttpResponse:
@@ -275,7 +281,8 @@ async def _whole(request: HttpRequest, exchange: AsyncExchange) -> HttpResponse:
     while chunk := await _translated(exchange.read, request):
         body.add(chunk)
     head = exchange.head
-    return HttpResponse(head.status, head.headers, body.whole(), head.received_at)
+    whole = mask_body(body.whole(), request)
+    return HttpResponse(head.status, head.headers, whole, head.received_at)
 
 
 async def _call(step: Resolve) -> Any:

@@ -16,7 +16,7 @@ from .failures import forget_frames
 from .pool import Pool
 from .route import Route, wire_request
 from .scope import AsyncScope
-from .sockets import HEAD_BYTES, body_bytes
+from .sockets import has_leftover
 from .sync_exchange import KEEPALIVE
 
 CHUNKS_PER_TURN = 256
@@ -40,7 +40,8 @@ class AsyncConnection:
 
     def is_reusable(self) -> bool:
         """Return whether it is idle, fresh enough, and not closed by the other side."""
-        return self.http.is_idle() and not self.http.has_expired()
+        http = self.http
+        return http.is_idle() and not http.has_expired() and not has_leftover(http)
 
     def abort(self) -> None:
         """Close its socket at once; needs no event loop."""
@@ -70,12 +71,12 @@ class AsyncPooledExchange:
         """Send the request and wait for the head."""
         assert self._connection is not None
         limit = self._connection.link.limit
-        limit.allow(HEAD_BYTES)
+        limit.allow_head()
         try:
             wire = wire_request(self._request, self._route)
             self._response = await self._connection.http.handle_async_request(wire)
-            limit.allow(body_bytes(self._request.max_bytes))
-            self.head = head_of(self._response.status, self._response.headers)
+            limit.allow_body(self._request.max_bytes)
+            self.head = head_of(self._response.status, self._response.headers, self._request)
             self._decoder = BodyDecoder(self.head.headers, self._request.max_bytes)
         except BaseException as error:
             self._fail(error)

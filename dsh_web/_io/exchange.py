@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable
 from typing import Protocol
 
-from ..flow import HttpHead
+from ..flow import HttpHead, HttpRequest
+from .masking import mask_headers
 
 __all__ = ["LINGER", "AsyncExchange", "Gathered", "SyncExchange", "ends_by_itself", "head_of"]
 
@@ -79,7 +80,7 @@ class Gathered:
         return b"".join((self._spilled, *self._pieces))
 
 
-def head_of(status: int, headers: Iterable[tuple[bytes, bytes]]) -> HttpHead:
-    """Return the head that has just arrived."""
+def head_of(status: int, headers: Iterable[tuple[bytes, bytes]], request: HttpRequest) -> HttpHead:
+    """Return the head that has just arrived, free of the secrets of its request."""
     decoded = {name.lower().decode("ascii"): value.decode("latin-1") for name, value in headers}
-    return HttpHead(status, decoded, time.time())
+    return HttpHead(status, mask_headers(decoded, request), time.time())

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import httpcore
 
 from ..flow import HttpRequest, TransportError
-
-_LONGEST_TEXT = 300
+from .masking import secrets_of
 
 __all__ = ["clear_locals", "forget_frames", "transport_error"]
 
@@ -49,23 +48,27 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def transport_error(error: Exception, request: HttpRequest) -> TransportError:
-    """Return `error` as the one kind of failure that flows know.
+    """Return `error` as the one kind of failure that flows know, its cause kept without frames.
 
-    The error of the HTTP stack itself is not chained: its text quotes what the server sent, which
-    may echo the key. Raise the result outside the `except` block, so that it has no context either.
+    Raise it outside the `except` block: what it must not show may be in the text of `error`, which
+    would otherwise come along as its context.
     """
-    if isinstance(error, TransportError):
-        forget_frames(error)
-        return error
+    forget_frames(error)
     text = str(error) or type(error).__name__
-    secrets = [*request.secret_headers.values()] + ([request.bearer] if request.bearer else [])
-    for secret in secrets:
-        text = secret.mask(text)
-    return TransportError(_shortened(text), is_connect_failure=_is_connect_failure(error))
+    masked = text
+    for secret in secrets_of(request):
+        masked = secret.mask(masked)
+    if isinstance(error, TransportError) and masked == text:
+        return error
+    failed = TransportError(masked, is_connect_failure=_is_connect_failure(error))
+    if not _shows_secret(error, request):
+        failed.__cause__ = error
+    return failed
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…"
+def _shows_secret(error: Exception, request: HttpRequest) -> bool:
+    texts = [text for member in _chain(error) for text in (str(member), repr(member))]
+    return any(secret.mask(text) != text for secret in secrets_of(request) for text in texts)
 
 
 def _is_connect_failure(error: Exception) -> bool:

@@ -32,7 +32,7 @@ class _Blocking:
         wire = _build(client, request, timeout)
         self._response = client.send(wire, stream=True, follow_redirects=False)
         try:
-            self.head = _head(self._response)
+            self.head = _head(self._response, request)
             self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
             if self._response.is_stream_consumed:
                 # Read already, by a mock transport or by a hook of the caller's, and decoded.
@@ -129,7 +129,7 @@ class ForeignAsyncExchange:
             wire = _build(self._client, request, timeout)
             response = await self._client.send(wire, stream=True, follow_redirects=False)
             self._response = response
-            self.head = _head(response)
+            self.head = _head(response, request)
             self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
             if response.is_stream_consumed:
                 # Read already, by a mock transport or by a hook of the caller's, and decoded.
@@ -187,5 +187,5 @@ def _build(
     )
 
 
-def _head(response: httpx.Response) -> HttpHead:
-    return head_of(response.status_code, response.headers.raw)
+def _head(response: httpx.Response, request: HttpRequest) -> HttpHead:
+    return head_of(response.status_code, response.headers.raw, request)

@@ -7,10 +7,9 @@ import threading
 import weakref
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["Pool"]
+from .route import Origin
 
-Origin = tuple[str, str, int]
-"""Scheme, host and port."""
+__all__ = ["Pool"]
 
 
 class Poolable(Protocol):

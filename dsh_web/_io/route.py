@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import ssl
 import threading
-import urllib.request
 from dataclasses import dataclass
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import httpcore
@@ -15,17 +14,13 @@ import httpcore
 from ..flow import HttpRequest, TransportError
 from .decode import ACCEPT_ENCODING
 
-__all__ = [
-    "CONNECT_TIMEOUT",
-    "Route",
-    "environment_proxy",
-    "route_to",
-    "shared_ssl_context",
-    "wire_request",
-]
+__all__ = ["CONNECT_TIMEOUT", "Origin", "Route", "route_to", "shared_ssl_context", "wire_request"]
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to reach a server, TLS handshake included."""
+
+Origin: TypeAlias = tuple[str, str, int]
+"""Scheme, host and port."""
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -34,7 +29,7 @@ _PORTS = {"http": 80, "https": 443}
 class Route:
     """The connection parameters of one URL."""
 
-    origin: tuple[str, str, int]
+    origin: Origin
     url: httpcore.URL
     core_origin: httpcore.Origin
     host_header: bytes
@@ -68,32 +63,6 @@ def route_to(url: str) -> Route:
         core_origin=core_url.origin,
         host_header=header.encode(),
     )
-
-
-def environment_proxy(route: Route) -> str | None:
-    """Return the URL of the proxy that the environment names for this origin now, if any."""
-    scheme, host, _ = route.origin
-    # A proxy cannot reach this machine's own loopback; asking it to is never what was meant.
-    if host in ("localhost", "::1") or host.startswith("127."):
-        return None
-    return _proxy_for(scheme, host, tuple(os.environ.get(name) for name in _PROXY_VARIABLES))
-
-
-_PROXY_VARIABLES = tuple(
-    variable
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-    for variable in (name, name.upper())
-)
-
-
-@functools.lru_cache(maxsize=64)
-def _proxy_for(scheme: str, host: str, environment: tuple[str | None, ...]) -> str | None:
-    """Return the proxy; looked up again when one of the variables has changed."""
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(scheme) or proxies.get("all")
-    if not proxy or urllib.request.proxy_bypass(host):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def wire_request(request: HttpRequest, route: Route) -> httpcore.Request:

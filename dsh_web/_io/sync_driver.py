@@ -22,9 +22,11 @@ from ..flow import (
 from .exchange import LINGER, Gathered, SyncExchange
 from .failures import clear_locals, forget_frames, transport_error
 from .foreign import ForeignExchange
+from .masking import mask_body
 from .offload import Resolution, call_in_thread
 from .pool import Pool
-from .route import Route, environment_proxy, route_to, shared_ssl_context
+from .proxies import EnvironmentProxies, ProxyClients
+from .route import Route, route_to, shared_ssl_context
 from .scope import CallCancelled, DeadlinePassed, SyncScope
 from .sync_exchange import SyncConnection, SyncPooledExchange
 
@@ -45,7 +47,8 @@ class SyncDriver:
         self._client = client
         self._ssl_context = ssl_context
         self._pool: Pool[SyncConnection] = Pool()
-        self._proxy_clients: dict[str, httpx.Client] = {}
+        self._environment = EnvironmentProxies()
+        self._proxy_clients = ProxyClients()
 
     def run(self, flow: Flow[Result], scope: SyncScope) -> Result:
         """Perform every step of `flow` and return its result; what it emits is dropped.
@@ -102,8 +105,7 @@ class SyncDriver:
     def close(self) -> None:
         """Close idle connections; the driver stays usable."""
         self._pool.close()
-        while self._proxy_clients:
-            self._proxy_clients.popitem()[1].close()
+        self._proxy_clients.close()
 
     def idle_count(self) -> int:
         """Return how many idle connections are kept."""
@@ -129,17 +131,10 @@ class SyncDriver:
     def _client_for(self, route: Route) -> httpx.Client | None:
         if self._client is not None:
             return self._client
-        proxy = environment_proxy(route)
+        proxy = self._environment.proxy_for(route.origin)
         if proxy is None:
             return None
-        client = self._proxy_clients.get(proxy)
-        if client is None:
-            import httpx
-
-            verify = self._ssl_context or shared_ssl_context()
-            client = httpx.Client(proxy=proxy, verify=verify, trust_env=False)
-            client = self._proxy_clients.setdefault(proxy, client)
-        return client
+        return self._proxy_clients.client_for(proxy, self._ssl_context or shared_ssl_context())
 
     def _connect(self, route: Route) -> SyncConnection:
         is_tls = route.origin[0] == "https"
@@ -167,7 +162,7 @@ class _Performer:
             if self._opened is None:
                 raise TypeError("a flow read from a stream that it has not opened")
             request, exchange = self._opened
-            return _translated(exchange.read, request)
+            return mask_body(_translated(exchange.read, request), request)
         if isinstance(step, OpenStream):
             self.close()
             exchange = self._driver.open(step.request, self._scope)
@@ -203,7 +198,10 @@ def _translated(action: Callable[[], Result], request: HttpRequest) -> Result:
         raise
     except Exception as error:
         failure = transport_error(error, request)
-    raise failure
+    try:
+        raise failure
+    finally:
+        del failure  # it refers to this frame
 
 
 def _whole(request: HttpRequest, exchange: SyncExchange) -> HttpResponse:
@@ -211,7 +209,8 @@ def _whole(request: HttpRequest, exchange: SyncExchange) -> HttpResponse:
     while chunk := _translated(exchange.read, request):
         body.add(chunk)
     head = exchange.head
-    return HttpResponse(head.status, head.headers, body.whole(), head.received_at)
+    whole = mask_body(body.whole(), request)
+    return HttpResponse(head.status, head.headers, whole, head.received_at)
 
 
 def _resolve(step: Resolve, scope: SyncScope) -> Any:

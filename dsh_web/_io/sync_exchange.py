@@ -14,7 +14,7 @@ from .failures import forget_frames
 from .pool import Pool
 from .route import Route, wire_request
 from .scope import SyncScope
-from .sockets import HEAD_BYTES, body_bytes
+from .sockets import has_leftover
 from .sync_net import SyncLink
 
 __all__ = ["KEEPALIVE", "SyncConnection", "SyncPooledExchange"]
@@ -39,7 +39,8 @@ class SyncConnection:
 
     def is_reusable(self) -> bool:
         """Return whether it is idle, fresh enough, and not closed by the other side."""
-        return self.http.is_idle() and not self.http.has_expired()
+        http = self.http
+        return http.is_idle() and not http.has_expired() and not has_leftover(http)
 
     def abort(self) -> None:
         """Close its socket at once."""
@@ -63,11 +64,11 @@ class SyncPooledExchange:
         self._connection: SyncConnection | None = connection
         self._scope = scope
         connection.link.scope = scope
-        connection.link.limit.allow(HEAD_BYTES)
+        connection.link.limit.allow_head()
         try:
             self._response = connection.http.handle_request(wire_request(request, route))
-            connection.link.limit.allow(body_bytes(request.max_bytes))
-            self.head = head_of(self._response.status, self._response.headers)
+            connection.link.limit.allow_body(request.max_bytes)
+            self.head = head_of(self._response.status, self._response.headers, request)
             self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
         except BaseException as error:
             self._fail(error)

@@ -217,13 +217,11 @@ class PerplexityProvider:
             )
         if not 200 <= status < 300:
             raise self._http_error(response, key, request_id)
-        # Masked before it is parsed: the frames of a parser hold the text that they failed on.
-        body = key.mask_bytes(response.body)
         try:
-            data = parse_json(body)
+            data = parse_json(response.body)
         except ValueError as error:
             raise self.unprocessable(key.mask(str(error)), status, request_id) from error
-        if key.may_occur_in(body):
+        if key.may_occur_in(response.body):
             data = key.mask_value(data)
         if not isinstance(data, dict):
             raise self.unprocessable("it is not a JSON object", status, request_id)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ from dsh_web import CancelToken, WebRuntime, WebSearchResult
 
 from .raw_server import RawServer, Script
 from .support import Call, wait_until
+
+ROOT = Path(__file__).parents[2]
 
 
 class _SyncCall:
@@ -68,6 +71,23 @@ def clean_environ(monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_thread_is_left_behind() -> Iterator[None]:
     yield
     wait_until(lambda: not [t for t in threading.enumerate() if t.name.startswith("dsh-web")])
+
+
+@pytest.fixture
+def run_script(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that runs a program in an interpreter where warnings are errors."""
+
+    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-W", "error", "-X", "dev", "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+
+    return run
 
 
 class Certificate:
