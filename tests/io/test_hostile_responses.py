@@ -148,7 +148,7 @@ def test_a_bad_answer_is_a_provider_error_soon_and_the_runtime_goes_on(
     assert server.connections == 2
 
 
-HEAVY = [name for name in BAD_ANSWERS if "50 MB" in name or "tiny" in name]
+HEAVY = [name for name in BAD_ANSWERS if "50 MB" in name]
 
 
 @pytest.mark.parametrize("fault", HEAVY)
