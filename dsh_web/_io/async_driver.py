@@ -203,11 +203,16 @@ class _Performer:
         self._scope.check()
         if isinstance(step, HttpRequest):
             exchange = await self._driver.open(step, self._scope)
+            self._opened = (step, exchange)
             try:
                 response = await _whole(step, exchange)
-                await exchange.close()
-            finally:
-                exchange.abort()
+            except Exception:
+                await _closed(exchange)
+                raise
+            except BaseException:  # cancelled: there is no time left to await anything
+                self.leave()
+                raise
+            await self.close()
             return response
         if isinstance(step, ReadChunk):
             if self._opened is None:
