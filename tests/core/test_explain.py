@@ -50,7 +50,7 @@ VALUES: dict[str, Any] = {
     "max_tokens": 900,
 }
 MODES = ["web", "academic", "sec", "people", "finance"]
-EVERY = [(name, value) for name, value in VALUES.items()] + [("mode", mode) for mode in MODES]
+EVERY = [*VALUES.items(), *(("mode", mode) for mode in MODES)]
 
 
 @pytest.fixture(params=list(PROVIDERS))

@@ -435,8 +435,7 @@ def events(request: pytest.FixtureRequest):
     async def events(runtime: WebRuntime, seen: list[Any]) -> None:
         if request.param == "async":
             async with runtime.astream("q", response_format=Tide) as stream:
-                async for event in stream:
-                    seen.append(event)
+                seen.extend([event async for event in stream])
         else:
             with runtime.stream("q", response_format=Tide) as stream:
                 seen.extend(stream)
