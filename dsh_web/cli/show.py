@@ -115,7 +115,12 @@ def _show_rich(result: WebSearchResult) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console()
+    class QuietConsole(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would end the program here; `main` knows what a closed pipe means.
+            raise BrokenPipeError
+
+    console = QuietConsole()
     if result.content:
         console.print(Markdown(plain(result.content), hyperlinks=True))
         console.print()

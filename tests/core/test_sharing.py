@@ -281,8 +281,7 @@ async def test_a_task_that_waits_can_be_cancelled_alone(provider, runtime):
     leader = asyncio.create_task(runtime.asearch("q"))
     await asyncio.to_thread(provider.wait_for_run)
     waiter = asyncio.create_task(runtime.asearch("q"))
-    while waiting(runtime) < 1:
-        await asyncio.sleep(0)
+    await asyncio.to_thread(wait_until, lambda: waiting(runtime) == 1)
     waiter.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiter
@@ -335,8 +334,7 @@ async def test_another_takes_over_from_a_task_that_is_cancelled(provider, runtim
     await asyncio.to_thread(provider.wait_for_run)
     task = asyncio.create_task(runtime.asearch("q"))
     thread = threads.submit(runtime.search, "q")
-    while waiting(runtime) < 2:
-        await asyncio.sleep(0)
+    await asyncio.to_thread(wait_until, lambda: waiting(runtime) == 2)
     leader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await leader
