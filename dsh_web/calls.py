@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .cancel import CancelToken
 from .errors import (
+    InvalidRequestError,
     ProviderError,
     UnsupportedFilterError,
     WebCancelledError,
     WebError,
     WebTimeoutError,
 )
-from .events import SearchDone, StreamEvent
+from .events import SearchDone, StreamEvent, UsageReported
 from .explain import Explanation, explain_call
 from .filters import apply_support
 from .flow import Flow
 from .merge import cap_sources
 from .metering import UsageMeter
 from .seam import (
+    Usage,
     WebFetchProvider,
     WebFetchRequest,
     WebFetchResult,
@@ -98,8 +100,10 @@ class _Limits:
         """Yield what `work` yields; it guards itself with the scope that it is given."""
         from ._io.scope import AsyncScope
 
-        events = work(AsyncScope(self._timeout, self._cancel))
+        scope = AsyncScope(self._timeout, self._cancel)
+        events = work(scope)
         try:
+            scope.check()
             async for event in events:
                 yield event
         except Exception as error:
@@ -176,9 +180,9 @@ class SearchCall:
         def alone(scope: SyncScope) -> WebSearchResult:
             self._meter.admit()
             try:
-                result = driver.run(self._start(), scope)
-            except BaseException:
-                self._meter.record_failure()
+                result = self._checked(driver.run(self._start(), scope))
+            except BaseException as error:
+                self._count_failure(error)
                 raise
             return self._counted(result)
 
@@ -195,9 +199,9 @@ class SearchCall:
         async def alone(scope: AsyncScope) -> WebSearchResult:
             self._meter.admit()
             try:
-                result = await driver.run(self._start(), scope)
-            except BaseException:
-                self._meter.record_failure()
+                result = self._checked(await driver.run(self._start(), scope))
+            except BaseException as error:
+                self._count_failure(error)
                 raise
             return self._counted(result)
 
@@ -214,10 +218,12 @@ class SearchCall:
 
         def work(scope: SyncScope) -> Generator[StreamEvent, None, WebSearchResult]:
             self._meter.admit()
+            reported: list[Usage] = []
+            events = cap.applied_to(driver.stream(self._start_stream(), scope))
             try:
-                result = yield from cap.applied_to(driver.stream(self._start_stream(), scope))
-            except BaseException:
-                self._meter.record_failure()
+                result = self._checked((yield from _noting(events, reported)))
+            except BaseException as error:
+                self._count_failure(error, reported)
                 raise
             return self._counted(result)
 
@@ -231,18 +237,22 @@ class SearchCall:
 
         async def work(scope: AsyncScope) -> AsyncGenerator[StreamEvent, None]:
             self._meter.admit()
+            reported: list[Usage] = []
             events = driver.stream(self._start_stream(), scope, results.append)
             try:
                 async for event in events:
+                    if isinstance(event, UsageReported):
+                        reported.append(event.usage)
                     capped = cap.apply(event)
                     if capped is not None:
                         yield capped
-                results[0] = self._counted(results[0])
-            except BaseException:
-                self._meter.record_failure()
+                self._checked(results[0])
+            except BaseException as error:
+                self._count_failure(error, reported)
                 raise
             finally:
                 await events.aclose()
+            results[0] = self._counted(results[0])
 
         events = self._limits.stream_async(work)
         try:
@@ -255,7 +265,8 @@ class SearchCall:
     def _key(self) -> str:
         """Return a text that is the same for calls that would send and return the same."""
         request = self._request.model_dump_json()
-        return f"{self._provider.id}:{id(self._provider)}:{self._queries}:{request}"
+        name = self._shared.name_of(self._provider)
+        return f"{self._provider.id}:{name}:{self._queries}:{request}"
 
     def _start(self) -> Flow[WebSearchResult]:
         if self._queries:
@@ -271,33 +282,62 @@ class SearchCall:
         flow: Flow[WebSearchResult] = start(self._request)
         return flow
 
-    def _counted(self, result: WebSearchResult) -> WebSearchResult:
-        """Return `result` after checking its type and counting what it has consumed."""
+    def _checked(self, result: WebSearchResult) -> WebSearchResult:
         if not isinstance(result, WebSearchResult):
             raise ProviderError(
                 f"{self._limits.label} search failed: its flow returned "
                 f"{type(result).__name__}, not a WebSearchResult",
                 provider=self._provider.id,
             )
-        self._meter.record(result)
         return result
 
+    def _count_failure(self, error: BaseException, reported: Sequence[Usage] = ()) -> None:
+        if isinstance(error, InvalidRequestError):
+            # The provider has refused the request before sending anything.
+            self._meter.withdraw()
+        else:
+            self._meter.record_failure(reported[-1] if reported else None)
+
+    def _counted(self, result: WebSearchResult) -> WebSearchResult:
+        """Return `result` with its answer parsed, after counting what it has consumed.
+
+        An answer that is not what was asked for has cost its price all the same, but must not be
+        kept for others.
+        """
+        self._meter.record(result)
+        if self._request.response_format is None:
+            return result
+        try:
+            parsed = parse_answer(result.content, self._request.response_format)
+        except WebError as error:
+            error.provider, error.request_id = result.provider, result.request_id
+            if result.finish_reason == "length":
+                error.message += "; the answer was cut at the token limit"
+                error.args = (error.message,)
+            raise
+        return result.model_copy(update={"parsed": parsed})
+
     def _finished(self, result: WebSearchResult) -> WebSearchResult:
-        changes: dict[str, Any] = {}
         if self._warnings:
-            changes["warnings"] = self._warnings + result.warnings
-        if self._request.response_format is not None:
-            changes["parsed"] = self._parsed(result, self._request.response_format)
-        if changes:
-            result = result.model_copy(update=changes)
+            result = result.model_copy(update={"warnings": self._warnings + result.warnings})
         return cap_sources(result, self._request.max_results)
 
-    def _parsed(self, result: WebSearchResult, schema: dict[str, Any]) -> Any:
-        try:
-            return parse_answer(result.content, schema)
-        except ProviderError as error:
-            error.provider, error.request_id = result.provider, result.request_id
-            raise
+
+def _noting(
+    events: Generator[StreamEvent, None, WebSearchResult], reported: list[Usage]
+) -> Generator[StreamEvent, None, WebSearchResult]:
+    """Yield the events and return the result, keeping what usage was reported on the way."""
+    try:
+        while True:
+            event = next(events)
+            if isinstance(event, UsageReported):
+                reported.append(event.usage)
+            yield event
+    except StopIteration as stop:
+        result: WebSearchResult = stop.value
+        return result
+    finally:
+        events.close()
 
 
 def _supported_part(

@@ -61,7 +61,8 @@ def merge_results(
         model=_common([result.model for result in results]),
         request_id=_common([result.request_id for result in results]),
         finish_reason=_common([result.finish_reason for result in results]),
-        usage=_total([result.usage for result in results]),
+        usage=_total([result.usage for result in _paid(results)]),
+        cached=all(result.cached for result in results),
         related_questions=_unique(q for result in results for q in result.related_questions),
         finance=_unique(record for result in results for record in result.finance),
         images=_unique(image for result in results for image in result.images),
@@ -81,6 +82,11 @@ def _interleaved(results: Sequence[WebSearchResult]) -> list[WebSearchSource]:
                 # The numbers of one answer mean nothing in another.
                 by_url.setdefault(source.url, source.model_copy(update={"ids": ()}))
     return list(by_url.values())
+
+
+def _paid(results: Sequence[WebSearchResult]) -> Sequence[WebSearchResult]:
+    """Return the results that something was consumed for: all, if all are kept ones."""
+    return [result for result in results if not result.cached] or results
 
 
 def _answers(queries: Sequence[str], results: Sequence[WebSearchResult]) -> str | None:

@@ -46,6 +46,10 @@ _SONAR_REQUEST: Final[dict[str, dict[str, float]]] = {
     "sonar-deep-research": {"low": 0.0, "medium": 0.0, "high": 0.0},
 }
 
+_RESEARCH_REASONING: Final = 3.0
+"""Dollars per million reasoning tokens of deep research, which stand beside its output tokens."""
+_RESEARCH_SEARCH: Final = 0.005
+
 _EFFORTS: Final[dict[str, float]] = {"fast": 0.0015, "low": 0.004, "medium": 0.016}
 """Observed totals of one answer; the other efforts were not measured."""
 
@@ -75,7 +79,12 @@ def sonar_cost(model: str | None, usage: Usage | None, context_size: str | None)
     if fees is None:
         return None
     tokens = 0.0 if usage is None else _token_cost(_SONAR_TOKENS, name, usage)
-    return None if tokens is None else fees[context_size or "low"] + tokens
+    if tokens is None:
+        return None
+    if name == "sonar-deep-research" and usage is not None:
+        tokens += (usage.reasoning_tokens or 0) * _RESEARCH_REASONING / 1e6
+        tokens += (usage.searches or 0) * _RESEARCH_SEARCH
+    return fees.get(context_size or "low", fees["low"]) + tokens
 
 
 def _token_cost(

@@ -155,7 +155,8 @@ class WebRuntime(RuntimeHolder):
         stand under a heading per query. The first failure stops the others and is raised.
 
         A provider whose API takes several queries at once (`perplexity-search`: five) gets them
-        in one request, which costs one request; it then ranks them together if it likes.
+        in one request, which costs one request; it then ranks them together if it likes. With
+        `max_results` above what one request can bring, or None, each query has its own.
 
         Args:
             queries: 1 to `max_queries` non-blank texts; exact repeats run once.
@@ -304,6 +305,10 @@ class WebRuntime(RuntimeHolder):
         provider = self._searchers.select(self._configured_searcher())
         most = getattr(provider, "most_joint_queries", 1)
         if not 1 < len(queries) <= most or not hasattr(provider, "search_many_flow"):
+            return None
+        room = getattr(provider, "most_joint_results", None)
+        if room is not None and (max_results is None or max_results > room):
+            # One request cannot bring as much as one per query would.
             return None
         fields = {**filters, "max_results": max_results}
         return SearchCall(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,18 +18,22 @@ def schema_of(response_format: Any) -> dict[str, Any]:
     """Return the JSON schema that a caller asks for: a pydantic class, or the schema itself.
 
     Raises:
-        InvalidRequestError: It is neither, or its root is not an object.
+        InvalidRequestError: It is neither, its root is not an object, or (where `jsonschema` is
+            installed) it is no JSON schema.
     """
     if isinstance(response_format, type) and issubclass(response_format, BaseModel):
-        return response_format.model_json_schema()
-    if not isinstance(response_format, Mapping):
+        schema = _class_schema(response_format)
+    elif isinstance(response_format, Mapping):
+        schema = _plain_copy(response_format)
+    else:
         raise InvalidRequestError(
             "response_format must be a pydantic class or a JSON schema, "
             f"not {type(response_format).__name__}"
         )
-    if response_format.get("type") != "object":
+    if schema.get("type") != "object":
         raise InvalidRequestError('response_format must have "type": "object" at its root')
-    return dict(response_format)
+    _check_schema(schema)
+    return schema
 
 
 def parse_answer(content: str | None, schema: Mapping[str, Any]) -> Any:
@@ -39,14 +43,10 @@ def parse_answer(content: str | None, schema: Mapping[str, Any]) -> Any:
 
     Raises:
         ProviderError: The answer is not JSON, or not of that schema; `content` keeps the text.
+        InvalidRequestError: The schema turns out to be unusable; `content` keeps the text.
     """
-    text = re.sub(r"\A\s*<think>.*</think>", "", content or "", flags=re.DOTALL).strip()
-    fenced = re.fullmatch(r"```\w*\n(.*?)\n?```", text, flags=re.DOTALL)
-    try:
-        value = json.loads(fenced.group(1) if fenced else text)
-    except (ValueError, RecursionError) as error:
-        raise mismatch(f"it is not JSON ({error})", content) from error
-    fault = _schema_fault(value, schema)
+    value = _json_in(content)
+    fault = _schema_fault(value, schema, content)
     if fault is not None:
         raise mismatch(fault, content)
     return value
@@ -59,17 +59,109 @@ def mismatch(fault: str, content: str | None) -> ProviderError:
     )
 
 
-def _schema_fault(value: Any, schema: Mapping[str, Any]) -> str | None:
+def _class_schema(model: type[BaseModel]) -> dict[str, Any]:
+    try:
+        schema = model.model_json_schema()
+    except Exception as error:  # a field without a JSON form, an undefined forward reference
+        raise InvalidRequestError(
+            f"response_format: {model.__name__} has no JSON schema ({type(error).__name__})"
+        ) from error
+    # A class that refers to itself is only a reference at the root, which APIs refuse.
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    target = schema.get("$defs", {}).get(name)
+    if target is not None:
+        schema = {**target, **{k: v for k, v in schema.items() if k != "$ref"}}
+    return _plain_copy(schema)
+
+
+def _plain_copy(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy made of JSON values only, which no caller can change later."""
+    try:
+        copied: dict[str, Any] = json.loads(json.dumps(dict(schema), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"response_format is no JSON: {error}") from error
+    return copied
+
+
+def _json_in(content: str | None) -> Any:
+    if content is None or not content.strip():
+        raise mismatch("it is empty", content)
+    first_error: Exception | None = None
+    for text in _candidates(content):
+        try:
+            return _text_only(json.loads(text, parse_constant=_refuse_constant))
+        except (ValueError, RecursionError) as error:
+            first_error = first_error or error
+    raise mismatch(f"it is not JSON ({first_error})", content) from first_error
+
+
+def _candidates(content: str) -> Iterator[str]:
+    """Yield the texts that may be the JSON, the likeliest first."""
+    text = content.removeprefix("\ufeff").strip()
+    thought = re.match(r"<think>.*?</think>", text, flags=re.DOTALL)
+    if thought is not None:
+        yield _unfenced(text[thought.end() :])
+        # The thoughts may themselves have talked of the tag.
+        yield _unfenced(text.rpartition("</think>")[2])
+    else:
+        yield _unfenced(text)
+
+
+def _unfenced(text: str) -> str:
+    fenced = re.fullmatch(r"```[\w+-]*[ \t]*\r?\n(.*?)\r?\n?```", text.strip(), flags=re.DOTALL)
+    return fenced.group(1) if fenced else text.strip()
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _text_only(value: Any) -> Any:
+    """Return `value` with lone surrogates replaced: they are no text, and cannot be stored."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
+
+
+def _check_schema(schema: Mapping[str, Any]) -> None:
     try:
         import jsonschema
     except ImportError:
-        # Without the library only what every root object shares can be checked.
-        if not isinstance(value, dict):
-            return "it is not a JSON object"
-        missing = [name for name in schema.get("required", ()) if name not in value]
-        return f"it lacks {', '.join(map(repr, missing))}" if missing else None
+        return
     try:
-        error = next(jsonschema.validators.validator_for(schema)(schema).iter_errors(value), None)
-    except jsonschema.exceptions.SchemaError as fault:
-        raise InvalidRequestError(f"response_format is no JSON schema: {fault.message}") from fault
+        jsonschema.validators.validator_for(schema).check_schema(dict(schema))
+    except jsonschema.exceptions.SchemaError as error:
+        raise InvalidRequestError(
+            f"response_format is no JSON schema: {error.message[:200]}"
+        ) from error
+
+
+def _schema_fault(value: Any, schema: Mapping[str, Any], content: str | None) -> str | None:
+    try:
+        import jsonschema
+        import referencing
+    except ImportError:
+        return _coarse_fault(value, schema)
+    # A registry of its own: the default one would fetch a remote $ref over the network.
+    registry: Any = referencing.Registry()
+    validator = jsonschema.validators.validator_for(schema)(schema, registry=registry)
+    try:
+        error = next(validator.iter_errors(value), None)
+    except Exception as fault:  # a $ref to nowhere or to itself, a pattern that is no regex
+        raise InvalidRequestError(
+            f"response_format cannot be used to check an answer: {type(fault).__name__}: "
+            f"{str(fault)[:200]}",
+            content=content,
+        ) from fault
     return None if error is None else f"at {error.json_path}: {error.message[:200]}"
+
+
+def _coarse_fault(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """Return what is wrong as far as can be told without the library: the root object only."""
+    if not isinstance(value, dict):
+        return "it is not a JSON object"
+    required = schema.get("required")
+    missing = [n for n in required if n not in value] if isinstance(required, list) else []
+    return f"it lacks {', '.join(map(repr, missing))}" if missing else None

@@ -1,14 +1,20 @@
-"""The command line: `dsh-web search`, `dsh-web serve`, `dsh-web doctor`."""
+"""The command line: `dsh-web search`, `dsh-web serve`, `dsh-web doctor`, `dsh-web filters`."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import os
 import sys
 from collections.abc import Sequence
 
 from .._version import __version__
 
 __all__ = ["main"]
+
+_STRICT = ("strict", "surrogateescape")
+"""Error handlers that let a character which the output cannot hold end the program."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,27 +23,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: it worked; 1: the search or the check failed; 2: the command line is at fault; 130: Ctrl-C.
     """
     options = _parser().parse_args(argv)
+    _never_fail_to_encode()
     try:
         status: int = options.run(options)
+        # Here, where a closed pipe can still be met quietly, and not at exit.
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough. Python would complain once more at exit.
-        sys.stderr.close()
+        _abandon_stdout()
         return 0
     return status
 
 
+def _never_fail_to_encode() -> None:
+    """Let a terminal that is not UTF-8 show `?` instead of ending the program."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in _STRICT:
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _abandon_stdout() -> None:
+    """Forget what the reader (`| head`) no longer wants, or Python would complain at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _parser() -> argparse.ArgumentParser:
     # Here, so that `--version` and a typo do not wait for the whole package.
-    from . import doctor, search, serve
+    from . import doctor, filters, search, serve
 
     parser = argparse.ArgumentParser(
         prog="dsh-web", description="One dependable way to reach the web."
     )
     parser.add_argument("--version", action="version", version=f"dsh-web {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (search, serve, doctor):
+    for command in (search, serve, doctor, filters):
         name = command.__name__.rpartition(".")[2]
         subparser = commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
         command.add_arguments(subparser)

@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from ..arguments import SearchFields, SearchFilters
 from ..errors import WebError
+from ..holder import DEFAULT_MAX_QUERIES
 from ..runtime import WebRuntime
 from ..seam import WebSearchResult
-from .show import show_explanation, show_result, show_stream
+from .show import plain, show_explanation, show_result, show_stream
 
 __all__ = ["SUMMARY", "add_arguments", "run"]
 
@@ -26,6 +27,10 @@ _FILTER_HELP = {
     "country": "two-letter country code",
     "context-size": "how much text is retrieved: low, medium or high",
     "mode": "which corpus: web, academic, sec, people or finance",
+}
+_COUNT_HELP = {
+    "max-tokens": "cap on the text extracted over all results",
+    "max-tokens-per-page": "cap on the text extracted from one page",
 }
 _LIST_HELP = {
     "include-domains": "only these sites, for example python.org; repeatable",
@@ -57,19 +62,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     filters = parser.add_argument_group("filters")
     for name, text in _FILTER_HELP.items():
         filters.add_argument(f"--{name}", help=text)
+    for name, text in _COUNT_HELP.items():
+        filters.add_argument(f"--{name}", type=int, metavar="N", help=text)
     for name, text in _LIST_HELP.items():
         filters.add_argument(f"--{name}", action="append", metavar="X", help=text)
+    filters.add_argument(
+        "--on-unsupported",
+        choices=("raise", "warn"),
+        help="what happens to a filter that the provider cannot honour",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Search, print, and return 0, or 1 after a failure."""
-    names = [name.replace("-", "_") for name in (*_FILTER_HELP, *_LIST_HELP)]
+    if options.also and (options.stream or options.dry_run):
+        other = "--stream" if options.stream else "--dry-run"
+        print(f"dsh-web search: error: --also cannot be combined with {other}", file=sys.stderr)
+        return 2
+    given_names = (*_FILTER_HELP, *_COUNT_HELP, *_LIST_HELP, "on-unsupported")
+    names = [name.replace("-", "_") for name in given_names]
     given: dict[str, Any] = {n: value for n in names if (value := getattr(options, n)) is not None}
     filters = cast("SearchFilters", {**given, "include_raw": options.raw})
     fields: SearchFields = {"max_results": options.max_results, **filters}  # type: ignore[typeddict-item]
     query = " ".join(options.query)
     try:
-        with WebRuntime.from_env(search_provider=options.provider) as runtime:
+        # As many queries as a person writes down; the bound is there for models.
+        most = max(DEFAULT_MAX_QUERIES, 1 + len(options.also))
+        with WebRuntime.from_env(search_provider=options.provider, max_queries=most) as runtime:
             if options.dry_run:
                 return _explain(runtime, query, fields, as_json=options.json)
             if options.stream:
@@ -82,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
             else:
                 result = runtime.search(query, timeout=options.timeout, **fields)
     except WebError as error:
-        return _fail(error, as_json=options.json)
+        return _fail(error, as_json=options.json, is_line=options.stream)
     if options.json:
         _print_json(_dumped(result, with_raw=options.raw))
     else:
@@ -105,7 +124,7 @@ def _stream(
     with runtime.stream(query, timeout=options.timeout, **fields) as stream:
         if options.json:
             for event in stream:
-                print(event.model_dump_json(), flush=True)
+                _print_json(event.model_dump(mode="json"), is_line=True)
         else:
             show_stream(stream)
     return 0
@@ -115,13 +134,16 @@ def _dumped(result: WebSearchResult, *, with_raw: bool) -> dict[str, Any]:
     return result.model_dump(mode="json", exclude=None if with_raw else {"raw"})
 
 
-def _fail(error: WebError, *, as_json: bool) -> int:
+def _fail(error: WebError, *, as_json: bool, is_line: bool) -> int:
     if as_json:
-        _print_json({"error": error.to_dict()})
+        _print_json({"error": error.to_dict()}, is_line=is_line)
     else:
-        print(f"{error.code}: {error}", file=sys.stderr)
+        print(plain(f"{error.code}: {error}"), file=sys.stderr)
     return 1
 
 
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+def _print_json(value: object, *, is_line: bool = False) -> None:
+    # Escaped where the output could not hold the characters: a replacement would lose them.
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    indent = None if is_line else 2
+    print(json.dumps(value, indent=indent, ensure_ascii=not is_unicode), flush=is_line)

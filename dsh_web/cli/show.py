@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..errors import WebError
 from ..events import Progress, SearchDone, StreamEvent, TextDelta
 from ..explain import Explanation
 from ..render import render_search
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["plain", "show_explanation", "show_result", "show_stream"]
 
 _SNIPPET_CHARS = 240
+_HARMLESS = frozenset(
+    "\n\t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}"
+    "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+    + "".join(map(chr, range(0x2000, 0x200B)))  # en space to hair space
+)
 
 
 def show_result(result: WebSearchResult) -> None:
@@ -41,18 +47,34 @@ def show_stream(stream: Iterable[StreamEvent]) -> None:
     The text goes out as it is, since Markdown cannot be laid out before it is complete.
     """
     is_midline = False
-    for event in stream:
-        if isinstance(event, TextDelta):
-            print(plain(event.text), end="", flush=True)
-            is_midline = True
-        elif isinstance(event, Progress) and not is_midline:
-            line = _progress_line(event)
-            if line:
-                print(line, file=sys.stderr, flush=True)
-        elif isinstance(event, SearchDone):
-            if is_midline:
-                print("\n")
-            show_result(event.result.model_copy(update={"content": None}))
+    try:
+        for event in stream:
+            if isinstance(event, TextDelta):
+                print(plain(event.text), end="", flush=True)
+                is_midline = True
+            elif isinstance(event, Progress) and not is_midline:
+                line = _progress_line(event)
+                if line:
+                    print(line, file=sys.stderr, flush=True)
+            elif isinstance(event, SearchDone):
+                if is_midline:
+                    print("\n")
+                _show_rest(event.result)
+    except WebError:
+        if is_midline:
+            # What comes next, the message, gets a line of its own.
+            print(flush=True)
+        raise
+
+
+def _show_rest(result: WebSearchResult) -> None:
+    """Print everything but the answer, which has been shown already."""
+    if result.content and not result.sources:
+        # Without answer and sources the plain form would say that nothing was found.
+        for warning in result.warnings:
+            print(plain(f"note: {warning}"))
+        return
+    show_result(result.model_copy(update={"content": None}))
 
 
 def _progress_line(event: Progress) -> str:
@@ -69,7 +91,8 @@ def show_explanation(explanation: Explanation) -> None:
         print(f"request    {explanation.method} {explanation.url}")
         for name, value in explanation.headers.items():
             print(f"           {name}: {value}")
-        print(textwrap.indent(json.dumps(explanation.body, indent=2, ensure_ascii=False), " " * 11))
+        body = json.dumps(explanation.body, indent=2, ensure_ascii=False)
+        print(textwrap.indent(plain(body), " " * 11))
     for name, fate in explanation.filters.items():
         print(f"filter     {name}: {fate}")
     for warning in explanation.warnings:
@@ -79,8 +102,11 @@ def show_explanation(explanation: Explanation) -> None:
 
 
 def plain(text: str) -> str:
-    """Return `text` without control characters other than line ends and tabs."""
-    return "".join(char for char in text if char.isprintable() or char in "\n\t")
+    """Return `text` without control characters other than line ends and tabs.
+
+    Spaces of other widths, and the joiners that some scripts and emoji need, are no danger.
+    """
+    return "".join(char for char in text if char.isprintable() or char in _HARMLESS)
 
 
 def _show_rich(result: WebSearchResult) -> None:
@@ -89,7 +115,12 @@ def _show_rich(result: WebSearchResult) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console()
+    class QuietConsole(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would end the program here; `main` knows what a closed pipe means.
+            raise BrokenPipeError
+
+    console = QuietConsole()
     if result.content:
         console.print(Markdown(plain(result.content), hyperlinks=True))
         console.print()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -88,5 +89,14 @@ def finance_of(reader: Reader, items: list[dict[str, Any]]) -> tuple[WebFinance,
         for item in items
         if item.get("type") == "finance_results"
         for record in reader.records(item, "results")
-        if (content := reader.text(record, "content"))
+        if (content := _content_text(reader, record))
     )
+
+
+def _content_text(reader: Reader, record: dict[str, Any]) -> str | None:
+    """Return the content; JSON that was not wrapped into text is written out as it would be."""
+    content = record.get("content")
+    if content and isinstance(content, (dict, list)):
+        return json.dumps(content, ensure_ascii=False)
+    text = reader.text(record, "content")
+    return text if text and text.strip() else None

@@ -11,7 +11,14 @@ from typing import Any, ClassVar
 from ..errors import InvalidRequestError
 from ..flow import Flow
 from ..prices import search_cost
-from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
+from ..seam import (
+    FilterSupport,
+    SupportedFilters,
+    Usage,
+    WebSearchRequest,
+    WebSearchResult,
+    WebSearchSource,
+)
 from ._perplexity import Body, PerplexityProvider, filter_fields
 from ._shape import Reader
 from ._sources import SourceList
@@ -30,6 +37,7 @@ class PerplexitySearchProvider(PerplexityProvider):
     id: ClassVar[str] = "perplexity-search"
     path: ClassVar[str] = "/search"
     most_joint_queries: ClassVar[int] = 5
+    most_joint_results: ClassVar[int] = MOST_RESULTS
     supported_filters: ClassVar[SupportedFilters] = {
         "recency": EXACT,
         "published_after": EXACT,
@@ -60,7 +68,12 @@ class PerplexitySearchProvider(PerplexityProvider):
         The API answers with one ranked list or with a list per query; lists are interleaved.
         """
         wire, key = yield from self._wire_request(request, {"query": list(queries)})
-        return (yield from self._exchange(wire, key, request))
+        result = yield from self._exchange(wire, key, request)
+        # A page that several queries found counts once, in whichever shape it came.
+        unique: dict[str, WebSearchSource] = {}
+        for source in result.sources:
+            unique.setdefault(source.url, source)
+        return result.model_copy(update={"sources": tuple(unique.values())})
 
     def _request_body(self, request: WebSearchRequest) -> dict[str, Any]:
         body: dict[str, Any] = {"query": request.query}
@@ -119,9 +132,10 @@ class PerplexitySearchProvider(PerplexityProvider):
 def _groups(reader: Reader, data: dict[str, Any]) -> list[list[Any]]:
     """Return the result lists: one, or one per query where the API groups them."""
     results = reader.items(data, "results")
-    if results and all(isinstance(group, list) for group in results):
-        return results
-    return [results]
+    if not any(isinstance(group, list) for group in results):
+        return [results]
+    # A query without any hit may have null for its list; a stray page is a list of its own.
+    return [g if isinstance(g, list) else [g] for g in results if g is not None]
 
 
 def _interleaved(groups: list[list[Any]]) -> list[Any]:
