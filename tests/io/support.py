@@ -41,11 +41,16 @@ class Call(Protocol):
 
 
 def runtime_for(
-    url: str, *, api_key: Any = KEY, max_retries: int = 0, **settings: Any
+    url: str,
+    *,
+    api_key: Any = KEY,
+    max_retries: int = 0,
+    kind: type[PerplexitySearchProvider] = PerplexitySearchProvider,
+    **settings: Any,
 ) -> WebRuntime:
     """Return a runtime whose only provider talks to `url`."""
     runtime = WebRuntime(**settings)
-    provider = PerplexitySearchProvider(api_key=api_key, base_url=url, max_retries=max_retries)
+    provider = kind(api_key=api_key, base_url=url, max_retries=max_retries)
     runtime.register_search_provider(provider)
     return runtime
 

@@ -76,7 +76,7 @@ def test_ctrl_c_during_several_searches_ends_all_of_them(
     serve: Callable[..., RawServer],
 ) -> None:
     server = serve(stalling())
-    program = f"{START}\nruntime.search_many(['a', 'b', 'c'])"
+    program = f"{START}\nruntime.search_each(['a', 'b', 'c'])"
     process = subprocess.Popen(
         [sys.executable, "-c", program, server.url],
         stderr=subprocess.PIPE,

@@ -30,9 +30,19 @@ from .support import (
     assert_no_key_in,
     ended_at,
     failure,
-    runtime_on,
+    runtime_for,
 )
 from .test_cancel import Cancelling
+
+
+class OneByOne(PerplexitySearchProvider):
+    """Sends each query on its own, as every API does that takes one at a time."""
+
+    most_joint_queries = 1
+
+
+def runtime_on(server: RawServer, **settings: Any) -> WebRuntime:
+    return runtime_for(server.url, kind=OneByOne, **settings)
 
 
 class _Sync:
@@ -123,7 +133,7 @@ def test_a_failure_returns_only_after_all_have_settled(
 ) -> None:
     settled: list[str] = []
 
-    class Slow(PerplexitySearchProvider):
+    class Slow(OneByOne):
         def search_flow(self, request: Any) -> Any:
             try:
                 return (yield from super().search_flow(request))
