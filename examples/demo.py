@@ -77,6 +77,15 @@ def show_seam(settings: dict[str, str]) -> None:
     if result.usage is not None:
         cost = f"${result.usage.cost_usd}" if result.usage.cost_usd is not None else "not reported"
         say(f"usage     {result.usage.total_tokens} tokens, cost {cost} as the provider reports it")
+    heading("The seam, streamed", "the same answer, printed piece by piece as it arrives")
+    print("  ", end="")
+    with runtime_with(PerplexityAgentProvider(**settings)).stream(QUESTION) as stream:
+        pieces = 0
+        for event in stream:
+            if event.kind == "text":
+                print(event.text, end="", flush=True)
+                pieces += 1
+    print(f"\n  ({pieces} pieces of text)")
     heading("The seam: provider 'perplexity-search'", "Search API: ranked sources, no answer")
     result = runtime_with(PerplexitySearchProvider(**settings)).search(QUESTION, max_results=3)
     say(f"answer    {result.content}")

@@ -43,9 +43,7 @@ TOOLS: Final = {
 }
 """`tool` of a `tool_args` case."""
 
-FEATURES: Final = {
-    "one request with a list query": "each query is its own request for now",
-}
+FEATURES: Final[Mapping[str, str]] = {}
 """Text of a case's `requires`."""
 
 RECORDED_APIS: Final = {
