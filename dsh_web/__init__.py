@@ -57,19 +57,21 @@ if TYPE_CHECKING:
     from .runtime import WebRuntime
     from .seam import (
         FilterSupport,
-        HtmlBody,
-        PdfBody,
-        TextBody,
         Usage,
-        WebFetchProvider,
-        WebFetchRequest,
-        WebFetchResult,
         WebFinance,
         WebImage,
         WebSearchProvider,
         WebSearchRequest,
         WebSearchResult,
         WebSearchSource,
+    )
+    from .seam_fetch import (
+        HtmlBody,
+        PdfBody,
+        TextBody,
+        WebFetchProvider,
+        WebFetchRequest,
+        WebFetchResult,
     )
     from .streams import AsyncSearchStream, SearchStream
 
@@ -115,15 +117,17 @@ _HOME = {
     "registry": ("ProviderStatus",),
     "retry": ("RetryPolicy", "open_with_retries", "send_with_retries"),
     "runtime": ("WebRuntime",),
-    "seam": (
-        "FilterSupport",
+    "seam_fetch": (
         "HtmlBody",
         "PdfBody",
         "TextBody",
-        "Usage",
         "WebFetchProvider",
         "WebFetchRequest",
         "WebFetchResult",
+    ),
+    "seam": (
+        "FilterSupport",
+        "Usage",
         "WebFinance",
         "WebImage",
         "WebSearchProvider",

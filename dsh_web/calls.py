@@ -22,13 +22,11 @@ from .merge import cap_sources
 from .metering import UsageMeter
 from .seam import (
     Usage,
-    WebFetchProvider,
-    WebFetchRequest,
-    WebFetchResult,
     WebSearchProvider,
     WebSearchRequest,
     WebSearchResult,
 )
+from .seam_fetch import WebFetchProvider, WebFetchRequest, WebFetchResult
 from .sharing import SharedCalls
 from .streams import SourceCap
 from .structured import parse_answer

@@ -6,7 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from .seam import Frozen, Usage, WebSearchResult, WebSearchSource
+from .models import Frozen
+from .seam import Usage, WebSearchResult, WebSearchSource
 
 __all__ = ["Progress", "SearchDone", "SourcesFound", "StreamEvent", "TextDelta", "UsageReported"]
 

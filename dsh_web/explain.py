@@ -14,7 +14,8 @@ from pydantic import Field
 from .errors import InvalidRequestError, UnsupportedFilterError
 from .filters import FILTERS, filter_key, set_filters
 from .flow import HttpRequest, OpenStream, Resolve, Step
-from .seam import Frozen, WebSearchProvider, WebSearchRequest
+from .models import Frozen
+from .seam import WebSearchProvider, WebSearchRequest
 
 __all__ = ["Explanation", "explain_call"]
 

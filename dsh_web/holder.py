@@ -13,7 +13,8 @@ from .discovery import load_provider, vendors_with_key
 from .errors import InvalidRequestError
 from .metering import Budget, UsageMeter, UsageTotal
 from .registry import ProviderRegistry, ProviderStatus
-from .seam import WebFetchProvider, WebSearchProvider
+from .seam import WebSearchProvider
+from .seam_fetch import WebFetchProvider
 from .sharing import ResultCache, SharedCalls
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from .errors import WebError
 from .explain import Explanation
 from .holder import RuntimeHolder
 from .merge import check_queries, listed_queries, merge_results
-from .seam import WebFetchRequest, WebFetchResult, WebSearchRequest, WebSearchResult
+from .seam import WebSearchRequest, WebSearchResult
+from .seam_fetch import WebFetchRequest, WebFetchResult
 from .several import run_each, run_each_async
 from .streams import AsyncSearchStream, SearchStream
 

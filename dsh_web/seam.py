@@ -8,18 +8,14 @@ what.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -27,17 +23,12 @@ from pydantic import (
 from .domains import normalize_domains
 from .errors import InvalidRequestError
 from .flow import Flow
+from .models import Frozen, RequestModel
 from .structured import schema_of
 
 __all__ = [
     "FilterSupport",
-    "HtmlBody",
-    "PdfBody",
-    "TextBody",
     "Usage",
-    "WebFetchProvider",
-    "WebFetchRequest",
-    "WebFetchResult",
     "WebFinance",
     "WebImage",
     "WebSearchProvider",
@@ -45,38 +36,6 @@ __all__ = [
     "WebSearchResult",
     "WebSearchSource",
 ]
-
-
-class Frozen(BaseModel):
-    """An immutable value that pickles and round-trips through JSON."""
-
-    # Unknown fields are ignored, so that a result stored by a later version can still be read.
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Request(Frozen):
-    """A frozen model whose faults are `InvalidRequestError`, never pydantic's own error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @classmethod
-    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
-        """Read a request from JSON text; text that is no JSON is an `InvalidRequestError` too."""
-        try:
-            return super().model_validate_json(json_data, **options)
-        except ValidationError as error:
-            fault = error.errors(include_url=False, include_context=False)[0]["msg"]
-            raise InvalidRequestError(f"request: {fault}") from error
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _explain_faults(cls, data: Any, handler: ModelWrapValidatorHandler[Any]) -> Any:
-        try:
-            return handler(data)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False)[0]
-            where = ".".join(str(part) for part in first["loc"]) or "request"
-            raise InvalidRequestError(f"{where}: {first['msg']}") from error
 
 
 def _blank_is_absent(value: Any) -> Any:
@@ -108,7 +67,7 @@ ContextSize: TypeAlias = Literal["low", "medium", "high"]
 Mode: TypeAlias = Literal["web", "academic", "sec", "people", "finance"]
 
 
-class WebSearchRequest(_Request):
+class WebSearchRequest(RequestModel):
     """One search: the query, how many sources at most, and the provider-neutral filters.
 
     Raises:
@@ -330,56 +289,6 @@ class WebSearchResult(Frozen):
     """The provider's decoded body; only with `include_raw=True`."""
 
 
-class WebFetchRequest(_Request):
-    """One page to fetch.
-
-    Raises:
-        InvalidRequestError: `url` is blank or not text.
-    """
-
-    url: str
-
-    @field_validator("url")
-    @classmethod
-    def _url_is_not_blank(cls, url: str) -> str:
-        if not url.strip():
-            raise InvalidRequestError("url must be a non-empty string")
-        return url
-
-
-class HtmlBody(Frozen):
-    """An HTML page, as its decoded source text."""
-
-    kind: Literal["html"] = "html"
-    content: str
-
-
-class TextBody(Frozen):
-    """Plain text, JSON, XML and their relatives."""
-
-    kind: Literal["text"] = "text"
-    content: str
-
-
-class PdfBody(Frozen):
-    """The text of a PDF."""
-
-    kind: Literal["pdf"] = "pdf"
-    content: str
-    page_count: int
-
-
-class WebFetchResult(Frozen):
-    """A fetched page. A 404 or 500 that was fetched is a result, not an error."""
-
-    url: str
-    """Final address, after the redirects that were allowed."""
-    status_code: int
-    body: Annotated[HtmlBody | TextBody | PdfBody, Field(discriminator="kind")]
-    truncated: bool = False
-    """True if the body was cut to the provider's size limit."""
-
-
 class FilterSupport(Frozen):
     """How well a provider honours one filter."""
 
@@ -411,23 +320,4 @@ class WebSearchProvider(Protocol):
         ...
 
 
-@runtime_checkable
-class WebFetchProvider(Protocol):
-    """What `WebRuntime.register_fetch_provider` needs."""
-
-    @property
-    def id(self) -> str:
-        """Stable, unique among the fetch providers of a runtime."""
-        ...
-
-    def available(self) -> bool:
-        """Return whether a call could work: local and cheap, no network."""
-        ...
-
-    def fetch_flow(self, request: WebFetchRequest) -> Flow[WebFetchResult]:
-        """Return a fresh flow that performs `request`."""
-        ...
-
-
-Dispose: TypeAlias = Callable[[], None]
 SupportedFilters: TypeAlias = Mapping[str, FilterSupport]

@@ -10,7 +10,6 @@ import copy
 import functools
 import inspect
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
@@ -30,7 +29,7 @@ from ..flow import (
     TransportError,
 )
 from ..retry import RetryPolicy, is_retryable_status, retry_after, send_with_retries
-from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
+from ..seam import SupportedFilters, WebSearchRequest, WebSearchResult
 from ._perplexity_errors import error_message, message_of, status_of
 from ._shape import Reader, parse_json
 
@@ -326,41 +325,6 @@ class PerplexityProvider:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _key=_key_from_env())
-
-
-def json_schema_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `response_format` field that asks for an answer of that schema."""
-    name = re.sub(r"[^a-zA-Z0-9_-]", "_", str(schema.get("title") or "answer"))[:64]
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": dict(schema)}}
-
-
-def with_estimate(usage: Usage, cost: float | None) -> Usage:
-    """Return `usage` with an estimated cost, if there is one."""
-    if cost is None:
-        return usage
-    return usage.model_copy(update={"cost_usd": round(cost, 6), "cost_is_estimate": True})
-
-
-def filter_fields(request: WebSearchRequest) -> dict[str, Any]:
-    """Return the filters whose wire names all Perplexity APIs share, only those that are set."""
-    days = {
-        "search_after_date_filter": request.published_after,
-        "search_before_date_filter": request.published_before,
-        "last_updated_after_filter": request.updated_after,
-        "last_updated_before_filter": request.updated_before,
-    }
-    fields: dict[str, Any] = {
-        # The documented input format; ISO dates are accepted live but nowhere promised.
-        name: f"{day:%m/%d/%Y}"
-        for name, day in days.items()
-        if day is not None
-    }
-    if request.recency is not None:
-        fields["search_recency_filter"] = request.recency
-    domains = [*request.include_domains, *(f"-{domain}" for domain in request.exclude_domains)]
-    if domains:
-        fields["search_domain_filter"] = domains
-    return fields
 
 
 def _key_from_env() -> Secret | None:

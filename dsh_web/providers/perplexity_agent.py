@@ -19,14 +19,12 @@ from ._agent_stream import AgentAssembler
 from ._perplexity import (
     ApiKey,
     Body,
-    filter_fields,
     is_positive_int,
     is_text,
-    json_schema_format,
-    with_estimate,
     wrapped,
 )
 from ._perplexity_errors import message_of
+from ._perplexity_fields import filter_fields, json_schema_format, with_estimate
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sources import SourceList, read_images

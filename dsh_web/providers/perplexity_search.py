@@ -19,7 +19,8 @@ from ..seam import (
     WebSearchResult,
     WebSearchSource,
 )
-from ._perplexity import Body, PerplexityProvider, filter_fields
+from ._perplexity import Body, PerplexityProvider
+from ._perplexity_fields import filter_fields
 from ._shape import Reader
 from ._sources import SourceList
 

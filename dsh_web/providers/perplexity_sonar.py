@@ -14,13 +14,11 @@ from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, Web
 from ._perplexity import (
     ApiKey,
     Body,
-    filter_fields,
     is_positive_int,
     is_text,
-    json_schema_format,
-    with_estimate,
     wrapped,
 )
+from ._perplexity_fields import filter_fields, json_schema_format, with_estimate
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sonar_body import add_sources, content_of, usage_of

@@ -1,0 +1,46 @@
+"""Pieces of request bodies and results that several Perplexity APIs share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..seam import Usage, WebSearchRequest
+
+__all__ = ["filter_fields", "json_schema_format", "with_estimate"]
+
+
+def json_schema_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `response_format` field that asks for an answer of that schema."""
+    name = re.sub(r"[^a-zA-Z0-9_-]", "_", str(schema.get("title") or "answer"))[:64]
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": dict(schema)}}
+
+
+def with_estimate(usage: Usage, cost: float | None) -> Usage:
+    """Return `usage` with an estimated cost, if there is one."""
+    if cost is None:
+        return usage
+    return usage.model_copy(update={"cost_usd": round(cost, 6), "cost_is_estimate": True})
+
+
+def filter_fields(request: WebSearchRequest) -> dict[str, Any]:
+    """Return the filters whose wire names all Perplexity APIs share, only those that are set."""
+    days = {
+        "search_after_date_filter": request.published_after,
+        "search_before_date_filter": request.published_before,
+        "last_updated_after_filter": request.updated_after,
+        "last_updated_before_filter": request.updated_before,
+    }
+    fields: dict[str, Any] = {
+        # The documented input format; ISO dates are accepted live but nowhere promised.
+        name: f"{day:%m/%d/%Y}"
+        for name, day in days.items()
+        if day is not None
+    }
+    if request.recency is not None:
+        fields["search_recency_filter"] = request.recency
+    domains = [*request.include_domains, *(f"-{domain}" for domain in request.exclude_domains)]
+    if domains:
+        fields["search_domain_filter"] = domains
+    return fields
