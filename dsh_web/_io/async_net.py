@@ -29,7 +29,7 @@ from .sockets import (
 __all__ = ["AsyncLink"]
 
 _CHUNK = 65_536
-_READS_PER_TURN = 4
+_READS_PER_TURN = 8
 
 
 class AsyncLink(httpcore.AsyncNetworkBackend):
@@ -87,25 +87,19 @@ class _PlainStream(httpcore.AsyncNetworkStream):
     def __init__(self, link: AsyncLink, sock: socket.socket) -> None:
         self._link = link
         self.sock = sock
-        self._reads_in_a_row = 0
+        self._reads = 0
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         try:
-            return self._link.limit.spend(await self._receive_some(max_bytes))
+            data = await asyncio.get_running_loop().sock_recv(self.sock, max_bytes)
         except OSError as error:
             raise httpcore.ReadError(str(error)) from error
-
-    async def _receive_some(self, max_bytes: int) -> bytes:
-        try:
-            data = self.sock.recv(max_bytes)
-        except (BlockingIOError, InterruptedError):
-            self._reads_in_a_row = 0
-            return await asyncio.get_running_loop().sock_recv(self.sock, max_bytes)
-        # A server that never pauses must not keep the loop from its other tasks and timers.
-        self._reads_in_a_row += 1
-        if self._reads_in_a_row % _READS_PER_TURN == 0:
+        # Data that is there already comes without a turn of the loop. A server that never pauses
+        # must not keep the loop from its other tasks and timers.
+        self._reads += 1
+        if self._reads % _READS_PER_TURN == 0:
             await asyncio.sleep(0)
-        return data
+        return self._link.limit.spend(data)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         if not buffer:

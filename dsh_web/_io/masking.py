@@ -32,11 +32,10 @@ def mask_body(body: bytes, request: HttpRequest) -> bytes:
     return body
 
 
-def mask_headers(headers: Mapping[str, str], request: HttpRequest) -> dict[str, str]:
+def mask_headers(headers: Mapping[str, str], request: HttpRequest) -> Mapping[str, str]:
     """Return response headers in which no secret of their request stands."""
-    masked = dict(headers)
     for secret in secrets_of(request):
-        for name, value in headers.items():
-            if secret.reveal() in value:
-                masked[name] = secret.mask(masked[name])
-    return masked
+        text = secret.reveal()
+        if any(text in value for value in headers.values()):
+            headers = {name: secret.mask(value) for name, value in headers.items()}
+    return headers

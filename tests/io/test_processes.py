@@ -32,8 +32,11 @@ INTERRUPTED = {
 }
 
 
-@pytest.mark.parametrize("phase", ["waiting for headers", "mid-body"])
-@pytest.mark.parametrize("how", INTERRUPTED)
+@pytest.mark.parametrize(
+    ("how", "phase"),
+    [("sync", "waiting for headers"), ("sync", "mid-body"), ("async", "mid-body"),
+     ("several", "mid-body")],
+)  # fmt: skip
 def test_ctrl_c_goes_through_and_closes_the_connection(
     serve: Callable[..., RawServer], how: str, phase: str
 ) -> None:
