@@ -51,7 +51,7 @@ class RetryPolicy:
 
 def is_retryable_status(status: int) -> bool:
     """Return whether an HTTP status says that the same request may succeed later."""
-    return status in (408, 409, 429) or status >= 500
+    return status in (408, 409, 429) or 500 <= status <= 599
 
 
 def retry_after(response: HttpResponse | HttpHead) -> float | None:

@@ -239,7 +239,7 @@ class WebRuntime(RuntimeHolder):
         async def search(query: str) -> WebSearchResult:
             return await self.asearch(query, cancel=cancel, timeout=timeout, **fields)
 
-        outcomes = await run_each_async(unique, search, keep_errors=keep_errors)
+        outcomes = await run_each_async(unique, search, cancel, keep_errors=keep_errors)
         return _per_query(asked, unique, outcomes)
 
     # -- fetch ---------------------------------------------------------------------------------

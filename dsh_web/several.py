@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from .cancel import CancelToken
-from .errors import WebError
+from .errors import WebCancelledError, WebError
 from .seam import WebSearchResult
 
 __all__ = ["run_each", "run_each_async"]
@@ -54,12 +54,22 @@ def run_each(
             raise
     if failures:
         raise failures[0]
+    _raise_if_cancelled(outcomes, cancel)
     return tuple(outcome for outcome in outcomes if outcome is not None)
+
+
+def _raise_if_cancelled(outcomes: Sequence[object], cancel: CancelToken | None) -> None:
+    """Raise the error of a query that was cancelled with the whole call: that is no outcome."""
+    if cancel is not None and cancel.cancelled:
+        for outcome in outcomes:
+            if isinstance(outcome, WebCancelledError):
+                raise outcome
 
 
 async def run_each_async(
     queries: Sequence[str],
     search: Callable[[str], Awaitable[WebSearchResult]],
+    cancel: CancelToken | None,
     *,
     keep_errors: bool,
 ) -> tuple[WebSearchResult | WebError, ...]:
@@ -85,4 +95,6 @@ async def run_each_async(
         await asyncio.gather(*tasks, return_exceptions=True)
     if failures:
         raise failures[0]
-    return tuple(task.result() for task in tasks)
+    outcomes = tuple(task.result() for task in tasks)
+    _raise_if_cancelled(outcomes, cancel)
+    return outcomes

@@ -255,3 +255,17 @@ def test_a_provider_that_breaks_for_one_query_ends_the_others(
 
     assert isinstance(error.__cause__, ZeroDivisionError)
     server.wait_for_hang_up(0)
+
+
+def test_a_cancelled_call_raises_even_where_errors_are_kept(
+    colour: Colour, serve: Callable[..., RawServer]
+) -> None:
+    server = serve(by_query(a=stall, b=stall))
+    runtime = runtime_on(server)
+    token = CancelToken()
+    threading.Thread(target=lambda: (server.wait_for("stalled", 2), token.cancel("enough"))).start()
+
+    with pytest.raises(WebError) as caught:
+        colour.each(runtime, "a", "b", keep_errors=True, cancel=token)
+
+    assert caught.value.code == "WEB_ABORTED"
