@@ -7,6 +7,7 @@ provider's own number always wins, and an estimate is marked as one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from .seam import Usage
@@ -19,6 +20,15 @@ SEARCH_REQUEST: Final = 0.005
 SEARCH_REQUEST_FAST: Final = 0.001
 AGENT_SEARCH: Final = 0.0025
 AGENT_SEARCH_FAST: Final = 0.001
+
+_AGENT_TOOLS: Final = {
+    "search_people": 0.005,
+    "finance_search": 0.005,
+    "search_images": 0.0025,
+    "fetch_url": 0.0005,
+    "sandbox": 0.03,
+}
+"""Dollars per call, by the names of the bill."""
 
 _AGENT_TOKENS: Final[dict[str, tuple[float, float]]] = {
     "perplexity/sonar": (0.25, 2.50),
@@ -59,12 +69,27 @@ def search_cost(*, is_fast: bool = False) -> float:
     return SEARCH_REQUEST_FAST if is_fast else SEARCH_REQUEST
 
 
-def agent_cost(model: str | None, usage: Usage, *, is_fast: bool) -> float | None:
-    """Return the estimated price of an Agent run, or None for a model that is not in the table."""
+def agent_cost(
+    model: str | None,
+    usage: Usage,
+    *,
+    is_fast: bool,
+    tool_calls: Mapping[str, int] | None = None,
+) -> float | None:
+    """Return the estimated price of an Agent run, or None for a model that is not in the table.
+
+    Args:
+        model: The model that answered.
+        usage: Its tokens and searches.
+        is_fast: Whether web searches were of the fast kind.
+        tool_calls: Calls per tool, by the names of the bill; None: all searches were of the web.
+    """
     tokens = _token_cost(_AGENT_TOKENS, model, usage)
     if tokens is None:
         return None
-    return tokens + (usage.searches or 0) * (AGENT_SEARCH_FAST if is_fast else AGENT_SEARCH)
+    prices = {**_AGENT_TOOLS, "search_web": AGENT_SEARCH_FAST if is_fast else AGENT_SEARCH}
+    calls = {"search_web": usage.searches or 0} if tool_calls is None else tool_calls
+    return tokens + sum(count * prices.get(name, 0.0) for name, count in calls.items())
 
 
 def effort_cost(effort: str | None) -> float | None:

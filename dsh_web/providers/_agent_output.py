@@ -10,9 +10,18 @@ from ..seam import Usage, WebFinance
 from ._shape import Reader, is_web_url
 from ._sources import SourceList
 
-__all__ = ["WEB_ITEMS", "add_sources", "answer_text", "finance_of", "image_records", "usage_of"]
+__all__ = [
+    "WEB_ITEMS",
+    "add_sources",
+    "answer_text",
+    "finance_of",
+    "image_records",
+    "tool_calls_of",
+    "usage_of",
+]
 
 _RESULT_LISTS = ("search_results", "people_search_results")
+_SEARCH_TOOLS = ("search_web", "search_people", "finance_search")
 WEB_ITEMS: Final = (
     *_RESULT_LISTS,
     "fetch_url_results",
@@ -51,13 +60,8 @@ def usage_of(reader: Reader, data: dict[str, Any]) -> Usage | None:
     usage = reader.record(data, "usage")
     if not usage:
         return None
-    calls = reader.record(usage, "tool_calls_details")
-    counts = [
-        reader.integer(calls[name], "invocation")
-        for name in ("search_web", "search_people", "finance_search")
-        if isinstance(calls.get(name), dict)
-    ]
-    known = [count for count in counts if count is not None]
+    calls = tool_calls_of(reader, data)
+    known = [calls[name] for name in _SEARCH_TOOLS if name in calls]
     return Usage(
         input_tokens=reader.integer(usage, "input_tokens"),
         output_tokens=reader.integer(usage, "output_tokens"),
@@ -68,6 +72,16 @@ def usage_of(reader: Reader, data: dict[str, Any]) -> Usage | None:
         searches=sum(known) if known else None,
         cost_usd=reader.number(reader.record(usage, "cost"), "total_cost"),
     )
+
+
+def tool_calls_of(reader: Reader, data: dict[str, Any]) -> dict[str, int]:
+    """Return how often each tool was called, by the names of the bill."""
+    details = reader.record(reader.record(data, "usage"), "tool_calls_details")
+    return {
+        name: count
+        for name, detail in details.items()
+        if isinstance(detail, dict) and (count := reader.integer(detail, "invocation")) is not None
+    }
 
 
 def image_records(reader: Reader, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

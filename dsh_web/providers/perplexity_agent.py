@@ -14,7 +14,15 @@ from ..errors import ProviderError, UnsupportedFilterError
 from ..filters import set_filters
 from ..prices import agent_cost, effort_cost
 from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
-from ._agent_output import WEB_ITEMS, add_sources, answer_text, finance_of, image_records, usage_of
+from ._agent_output import (
+    WEB_ITEMS,
+    add_sources,
+    answer_text,
+    finance_of,
+    image_records,
+    tool_calls_of,
+    usage_of,
+)
 from ._agent_stream import AgentAssembler
 from ._perplexity import (
     ApiKey,
@@ -210,16 +218,23 @@ class PerplexityAgentProvider(StreamingProvider):
             model=reader.text(body.data, "model"),
             request_id=reader.text(body.data, "id") or body.request_id,
             finish_reason={"completed": "stop", "incomplete": "length"}.get(status, status),
-            usage=self._priced(usage_of(reader, body.data), reader.text(body.data, "model")),
+            usage=self._priced(reader, body.data),
             finance=finance_of(reader, items),
             images=read_images(reader, image_records(reader, items)),
             warnings=warnings,
         )
 
-    def _priced(self, usage: Usage | None, model: str | None) -> Usage | None:
+    def _priced(self, reader: Reader, data: dict[str, Any]) -> Usage | None:
+        usage = usage_of(reader, data)
         if usage is None or usage.cost_usd is not None:
             return usage
-        return with_estimate(usage, agent_cost(model, usage, is_fast=self._is_fast()))
+        cost = agent_cost(
+            reader.text(data, "model"),
+            usage,
+            is_fast=self._is_fast(),
+            tool_calls=tool_calls_of(reader, data),
+        )
+        return with_estimate(usage, cost)
 
     def _is_fast(self) -> bool:
         return self.effort is not None and self.effort.partition("@")[0] == "fast"

@@ -192,3 +192,12 @@ def test_a_request_alone_is_priced_without_its_tokens():
 )
 def test_a_provider_says_what_a_request_is_likely_to_cost(provider, cost):
     assert cost == provider.estimated_cost(WebSearchRequest(query="q"))
+
+
+def test_an_agent_run_pays_each_tool_its_own_price():
+    usage = Usage(input_tokens=0, output_tokens=0, searches=3)
+
+    calls = {"search_web": 1, "search_people": 1, "finance_search": 1, "unheard_of": 9}
+    assert 0.011 == pytest.approx(
+        agent_cost("openai/gpt-6-luna", usage, is_fast=True, tool_calls=calls)
+    )
