@@ -4,11 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from ..seam import Usage, WebSearchRequest
+from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest
 
-__all__ = ["filter_fields", "json_schema_format", "with_estimate"]
+__all__ = [
+    "EXACT",
+    "LOCALIZES",
+    "SHARED_FILTERS",
+    "filter_fields",
+    "json_schema_format",
+    "with_estimate",
+]
+
+EXACT: Final = FilterSupport(level="exact")
+LOCALIZES: Final = FilterSupport(
+    level="approximate", note="it localizes the search, it does not restrict the sources"
+)
+SHARED_FILTERS: Final[SupportedFilters] = {
+    "recency": EXACT,
+    "published_after": EXACT,
+    "published_before": EXACT,
+    "updated_after": EXACT,
+    "updated_before": EXACT,
+    "include_domains": EXACT,
+    "exclude_domains": EXACT,
+}
+"""What every Perplexity API honours, in the fields that `filter_fields` fills."""
 
 
 def json_schema_format(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from ..errors import ProviderError, UnsupportedFilterError
 from ..filters import set_filters
 from ..prices import agent_cost, effort_cost
-from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
+from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
 from ._agent_output import (
     WEB_ITEMS,
     add_sources,
@@ -32,14 +32,20 @@ from ._perplexity import (
     wrapped,
 )
 from ._perplexity_errors import message_of
-from ._perplexity_fields import filter_fields, json_schema_format, with_estimate
+from ._perplexity_fields import (
+    EXACT,
+    LOCALIZES,
+    SHARED_FILTERS,
+    filter_fields,
+    json_schema_format,
+    with_estimate,
+)
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sources import SourceList, read_images
 
 __all__ = ["PerplexityAgentProvider"]
 
-EXACT = FilterSupport(level="exact")
 EFFORTS = ("fast", "low", "medium", "high", "xhigh")
 RECENCIES = ("hour", "day", "week", "month", "year")
 MOST_RESULTS = 50
@@ -67,16 +73,8 @@ class PerplexityAgentProvider(StreamingProvider):
     path: ClassVar[str] = "/v1/agent"
     supports_response_format: ClassVar[bool] = True
     supported_filters: ClassVar[SupportedFilters] = {
-        "recency": EXACT,
-        "published_after": EXACT,
-        "published_before": EXACT,
-        "updated_after": EXACT,
-        "updated_before": EXACT,
-        "include_domains": EXACT,
-        "exclude_domains": EXACT,
-        "country": FilterSupport(
-            level="approximate", note="it localizes the search, it does not restrict the sources"
-        ),
+        **SHARED_FILTERS,
+        "country": LOCALIZES,
         "context_size": EXACT,
         "mode=people": EXACT,
         "mode=finance": EXACT,

@@ -20,13 +20,12 @@ from ..seam import (
     WebSearchSource,
 )
 from ._perplexity import Body, PerplexityProvider
-from ._perplexity_fields import filter_fields
+from ._perplexity_fields import EXACT, SHARED_FILTERS, filter_fields
 from ._shape import Reader
 from ._sources import SourceList
 
 __all__ = ["PerplexitySearchProvider"]
 
-EXACT = FilterSupport(level="exact")
 MOST_RESULTS = 20
 MOST_LANGUAGES = 10
 """The prose says 10, the schema 20; the smaller number is safe under both."""
@@ -40,13 +39,7 @@ class PerplexitySearchProvider(PerplexityProvider):
     most_joint_queries: ClassVar[int] = 5
     most_joint_results: ClassVar[int] = MOST_RESULTS
     supported_filters: ClassVar[SupportedFilters] = {
-        "recency": EXACT,
-        "published_after": EXACT,
-        "published_before": EXACT,
-        "updated_after": EXACT,
-        "updated_before": EXACT,
-        "include_domains": EXACT,
-        "exclude_domains": EXACT,
+        **SHARED_FILTERS,
         "country": EXACT,
         "languages": EXACT,
         "context_size": EXACT,

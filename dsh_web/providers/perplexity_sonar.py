@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..prices import sonar_cost
-from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest, WebSearchResult
+from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
 from ._perplexity import (
     ApiKey,
     Body,
@@ -18,7 +18,14 @@ from ._perplexity import (
     is_text,
     wrapped,
 )
-from ._perplexity_fields import filter_fields, json_schema_format, with_estimate
+from ._perplexity_fields import (
+    EXACT,
+    LOCALIZES,
+    SHARED_FILTERS,
+    filter_fields,
+    json_schema_format,
+    with_estimate,
+)
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
 from ._sonar_body import add_sources, content_of, usage_of
@@ -27,7 +34,6 @@ from ._sources import SourceList, read_images
 
 __all__ = ["PerplexitySonarProvider"]
 
-EXACT = FilterSupport(level="exact")
 RECENCIES = ("hour", "day", "week", "month", "year")
 RETIRED = "chat_completions_not_available"
 
@@ -46,16 +52,8 @@ class PerplexitySonarProvider(StreamingProvider):
     path: ClassVar[str] = "/chat/completions"
     supports_response_format: ClassVar[bool] = True
     supported_filters: ClassVar[SupportedFilters] = {
-        "recency": EXACT,
-        "published_after": EXACT,
-        "published_before": EXACT,
-        "updated_after": EXACT,
-        "updated_before": EXACT,
-        "include_domains": EXACT,
-        "exclude_domains": EXACT,
-        "country": FilterSupport(
-            level="approximate", note="it localizes the search, it does not restrict the sources"
-        ),
+        **SHARED_FILTERS,
+        "country": LOCALIZES,
         "languages": EXACT,
         "context_size": EXACT,
         "mode=academic": EXACT,
