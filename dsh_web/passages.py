@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .seam import WebSearchResult, WebSearchSource
+from .seam import WebFinance, WebSearchResult, WebSearchSource
 
 __all__ = ["Passage", "passages"]
 
@@ -40,6 +40,22 @@ def passages(result: WebSearchResult, *, include_answer: bool = False) -> Iterat
         if passage.id not in seen:
             seen.add(passage.id)
             yield passage
+    if not result.sources:
+        # A finance search finds data instead of pages; it is all that there is to index.
+        for record in result.finance:
+            yield _finance(record, result.provider)
+
+
+def _finance(record: WebFinance, provider: str) -> Passage:
+    url = record.urls[0] if record.urls else None
+    passage_id = _digest(url or provider, record.content)
+    metadata = {"source": url or provider}
+    if url is not None:
+        metadata["url"] = url
+    if record.category is not None:
+        metadata["title"] = record.category
+    metadata |= {"provider": provider, "kind": "finance", "chunk_id": passage_id}
+    return Passage(passage_id, _digest(url or provider), record.content, metadata)
 
 
 def _passage(source: WebSearchSource, provider: str) -> Passage:

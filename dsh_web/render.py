@@ -44,13 +44,21 @@ def render_search(result: WebSearchResult, max_chars: int | None = DEFAULT_MAX_C
             fall back to host names, then the answer is cut; addresses only ever go whole.
     """
     answer = _closed((result.content or "").strip())
-    sources = result.sources
+    sources = result.sources or _finance_pages(result)
+    if not answer:
+        answer = _closed("\n\n".join(record.content.strip() for record in result.finance))
     if not answer and not sources:
         return SearchText(NOTHING, is_cut=False)
     full = _assemble(answer, [_item(source) for source in sources], result.truncated)
     if max_chars is None or len(full) <= max_chars:
         return SearchText(full, is_cut=False)
     return SearchText(_fitted(answer, sources, result.truncated, max_chars), is_cut=True)
+
+
+def _finance_pages(result: WebSearchResult) -> tuple[WebSearchSource, ...]:
+    """Return the pages of market data as sources, for a result that has no others."""
+    titles = {url: record.category for record in result.finance for url in record.urls}
+    return tuple(WebSearchSource(url=url, title=title) for url, title in titles.items())
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")

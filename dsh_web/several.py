@@ -7,6 +7,7 @@ import contextvars
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from .blocking import wait_for_workers
 from .cancel import CancelToken
 from .errors import WebCancelledError, WebError
 from .seam import WebSearchResult
@@ -46,7 +47,13 @@ def run_each(
             return None
 
     with ThreadPoolExecutor(len(queries), thread_name_prefix="dsh-web-query") as threads:
-        futures = [threads.submit(contextvars.copy_context().run, run, query) for query in queries]
+        contexts = [contextvars.copy_context() for _ in queries]
+        for context in contexts:
+            context.run(wait_for_workers)
+        futures = [
+            threads.submit(context.run, run, query)
+            for context, query in zip(contexts, queries, strict=True)
+        ]
         try:
             outcomes = [future.result() for future in futures]
         except BaseException as error:  # Ctrl-C; the pool waits until all have settled

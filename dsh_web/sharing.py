@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .blocking import blocked_threads
 from .cancel import CancelToken
 from .errors import WebCancelledError, WebError, WebTimeoutError
 from .seam import WebSearchResult
@@ -71,7 +72,7 @@ class SharedCalls:
                 return known
             if flight is None or leads:
                 return self._lead(key, call, flight, faults)
-            if flight.thread == threading.get_ident():
+            if flight.thread in blocked_threads():
                 # Led by a task of the event loop that this call is blocking: it cannot go on.
                 return call()
             flight.wait(scope)

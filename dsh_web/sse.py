@@ -23,7 +23,7 @@ class ServerSentEvent:
 
     data: str = field(repr=False)
     """Not in the repr, which tracebacks print: a server may echo anything here."""
-    event: str = ""
+    event: str = field(default="", repr=False)
     """The `event` field; empty when there was none."""
 
 

@@ -78,6 +78,8 @@ class SyncDriver:
             while True:
                 if isinstance(step, Emit):
                     yield step.event
+                    # The consumer may have cancelled, or taken all the time there was.
+                    scope.check()
                     step = flow.send(None)
                     continue
                 # In a box that is emptied as it is handed on: tracebacks show locals, and what a

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
 from ._agent_output import WEB_ITEMS, add_sources, answer_text, usage_of
-from ._perplexity_stream import StreamFailure
+from ._perplexity_stream import StreamFailure, is_bare_error
 from ._shape import Reader
 from ._sources import SourceList
 
@@ -72,7 +72,7 @@ class AgentAssembler:
         kind = self._reader.text(frame, "type")
         if kind == "response.output_text.delta":
             yield from self._text(self._reader.text(frame, "delta"))
-        elif kind in _FAILURES or (kind is None and frame.get("error")):
+        elif kind in _FAILURES or (kind is None and (frame.get("error") or is_bare_error(frame))):
             raise StreamFailure(_failure(frame))
         elif kind in _ENDS:
             self._final = self._reader.record(frame, "response")

@@ -19,6 +19,7 @@ from .._secret import Secret
 from .._version import __version__
 from ..config import read_env, shown_url
 from ..errors import InvalidRequestError, ProviderError
+from ..filters import set_filters
 from ..flow import (
     DEFAULT_MAX_BYTES,
     Flow,
@@ -51,6 +52,7 @@ STREAM_HEADERS = {**HEADERS, "accept": "text/event-stream"}
 STREAM_MAX_BYTES = 50_000_000
 """Streams repeat themselves (a Sonar frame holds all sources), so their cap is a wider one."""
 
+MOST_TOKENS = 1_000_000
 MOST_DOMAINS = 20
 LONGEST_DOMAIN = 253
 
@@ -166,7 +168,9 @@ class PerplexityProvider:
         self, request: WebSearchRequest, more: Mapping[str, Any]
     ) -> Flow[tuple[HttpRequest, Secret]]:
         self._check_combinations(request)
-        content = {**self._request_body(request), **more, **self._extra_body}
+        body = self._request_body(request)
+        self._check_extra_body(request, body)
+        content = {**body, **more, **self._extra_body}
         key = yield from self._resolve_key()
         is_stream = "stream" in more
         wire = HttpRequest(
@@ -280,6 +284,20 @@ class PerplexityProvider:
         if reader.wrong:
             raise self.unprocessable(reader.wrong, body.status, body.request_id)
 
+    def _check_extra_body(self, request: WebSearchRequest, body: dict[str, Any]) -> None:
+        """Refuse an `extra_body` that would replace a field which carries a filter."""
+        names = set_filters(request)
+        if not names or self._extra_body.keys().isdisjoint(body):
+            return
+        bare = self._request_body(WebSearchRequest(query=request.query))
+        lost = [name for name in self._extra_body if body.get(name) != bare.get(name)]
+        if lost:
+            raise InvalidRequestError(
+                f"extra_body replaces {lost[0]!r}, which carries the filter "
+                f"{' or '.join(names)}: put the filter into extra_body too, or leave one out",
+                provider=self.id,
+            )
+
     def _check_combinations(self, request: WebSearchRequest) -> None:
         """Refuse what Perplexity rejects, before anything is sent, saying what to change."""
         if request.recency and (request.published_after or request.published_before):
@@ -299,6 +317,11 @@ class PerplexityProvider:
                 f"{len(domains)} domains are too many: {LABEL} takes at most {MOST_DOMAINS}",
                 provider=self.id,
             )
+        for name in ("max_tokens", "max_tokens_per_page"):
+            if (getattr(request, name) or 0) > MOST_TOKENS:
+                raise InvalidRequestError(
+                    f"{name} must be at most {MOST_TOKENS:,}", provider=self.id
+                )
         for domain in domains:
             if len(domain) > LONGEST_DOMAIN:
                 raise InvalidRequestError(

@@ -31,6 +31,13 @@ class StreamFailure(Exception):
         self.frame = frame
 
 
+def is_bare_error(frame: Mapping[str, Any]) -> bool:
+    """Return whether a frame is one of the error shapes that have no envelope, and nothing else."""
+    return frame.keys() <= {"detail", "message", "code", "type", "status"} and (
+        message_of(frame)[0] is not None
+    )
+
+
 class Assembler(Protocol):
     """Puts the frames of one stream together to the body of the unstreamed answer."""
 
@@ -77,14 +84,18 @@ class StreamingProvider(PerplexityProvider):
         wire, key = yield from self._wire_request(request, {"stream": True})
         try:
             head = yield from open_with_retries(wire, RetryPolicy(self.max_retries))
-            if not 200 <= head.status < 300 or not _is_event_stream(head):
+            start = b"" if 200 <= head.status < 300 else None
+            if start is not None and not _says_event_stream(head):
+                # Gateways name JSON in many ways, and some streams have no type at all.
+                start = yield from _start_of_body()
+            if start is None or start.lstrip()[:1] in (b"{", b"[", b"<"):
                 # An error, a redirect, or a gateway that answers in one piece.
-                body = self._read((yield from _whole(head)), key)
+                body = self._read((yield from _whole(head, key, start or b"")), key)
                 result = self._result(body, request)
                 for event in _events_of(result):
                     yield Emit(event)
             else:
-                result = yield from self._read_stream(head, key, request)
+                result = yield from self._read_stream(head, key, request, start)
         except TransportError as error:
             raise self._request_failed(key.mask(str(error)), error) from error
         return result
@@ -93,14 +104,15 @@ class StreamingProvider(PerplexityProvider):
         raise NotImplementedError
 
     def _read_stream(
-        self, head: HttpHead, key: Secret, request: WebSearchRequest
+        self, head: HttpHead, key: Secret, request: WebSearchRequest, start: bytes
     ) -> Flow[WebSearchResult]:
         request_id = self._request_id(head, key)
         assembler = self._assembler()
         reader = SseReader()
         is_open = True
         while is_open and not assembler.is_over:
-            chunk = yield from _next_chunk(assembler)
+            chunk = start or (yield from _next_chunk(assembler))
+            start = b""
             is_open = bool(chunk)
             try:
                 for sent in reader.feed(chunk) if chunk else reader.finish():
@@ -136,6 +148,8 @@ class StreamingProvider(PerplexityProvider):
         self, failure: StreamFailure, head: HttpHead, request_id: str | None
     ) -> ProviderError:
         message, kind = message_of({"error": failure.frame})
+        if message is None or message == kind:
+            message = message_of(failure.frame)[0] or message
         status = status_of(failure.frame) or head.status
         return ProviderError(
             self._explain(message or "Perplexity reported an error in the stream", kind),
@@ -204,14 +218,26 @@ def _error_of(text: str, key: Secret) -> dict[str, Any]:
     return {**frame, "message": message}
 
 
-def _whole(head: HttpHead) -> Flow[HttpResponse]:
-    chunks = []
+def _start_of_body() -> Flow[bytes]:
+    """Return the first bytes that are more than white space; empty for an empty body."""
+    start = b""
+    while not start.strip():
+        chunk: bytes = yield ReadChunk()
+        if not chunk:
+            break
+        start += chunk
+    return start
+
+
+def _whole(head: HttpHead, key: Secret, start: bytes) -> Flow[HttpResponse]:
+    chunks = [start]
     while chunk := (yield ReadChunk()):
         chunks.append(chunk)
-    return HttpResponse(head.status, head.headers, b"".join(chunks), head.received_at)
+    # Masked as a whole: a server may have sent the key in two pieces.
+    body = key.mask(b"".join(chunks).decode("latin-1")).encode("latin-1")
+    return HttpResponse(head.status, head.headers, body, head.received_at)
 
 
-def _is_event_stream(head: HttpHead) -> bool:
-    # Anything that does not say it is something else is read as what was asked for.
-    kind = head.headers.get("content-type", "text/event-stream").partition(";")[0].strip().lower()
-    return kind not in ("application/json", "text/html")
+def _says_event_stream(head: HttpHead) -> bool:
+    kind = head.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "text/event-stream"

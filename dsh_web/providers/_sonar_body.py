@@ -8,7 +8,15 @@ from ..seam import Usage
 from ._shape import Reader
 from ._sources import SourceList
 
-__all__ = ["add_sources", "content_of", "usage_of"]
+__all__ = ["add_sources", "content_of", "first_choice", "usage_of"]
+
+
+def first_choice(reader: Reader, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the choice with the index 0 (or none), or an empty one; the others are rivals."""
+    for choice in reader.records(data, "choices"):
+        if choice.get("index") in (None, 0):
+            return choice
+    return {}
 
 
 def content_of(reader: Reader, message: dict[str, Any]) -> str | None:

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
 from ..seam import Usage, WebSearchSource
-from ._perplexity_stream import StreamFailure
+from ._perplexity_stream import StreamFailure, is_bare_error
 from ._shape import Reader
-from ._sonar_body import add_sources, content_of, usage_of
+from ._sonar_body import add_sources, content_of, first_choice, usage_of
 from ._sources import SourceList
 
 __all__ = ["SonarAssembler"]
@@ -55,15 +55,17 @@ class SonarAssembler:
         if error:
             # Gateways put it beside a last, empty choice.
             raise StreamFailure(error if isinstance(error, dict) else {"message": error})
+        if frame.get("type") == "error" or is_bare_error(frame):
+            raise StreamFailure(frame)
         for name, value in frame.items():
             if name not in _PER_FRAME and value not in (None, [], ""):
                 self._body[name] = value
-        choice = next(self._reader.records(frame, "choices"), {})
+        choice = first_choice(self._reader, frame)
         yield from self._new_sources(choice)
         yield from self._steps(choice)
         yield from self._text(choice)
         self._finish_reason = self._reader.text(choice, "finish_reason") or self._finish_reason
-        if self._finish_reason and frame.get("object") == "chat.completion.done":
+        if frame.get("object") == "chat.completion.done":
             self._is_done = True
         usage = usage_of(self._reader, frame)
         if usage is not None and usage != self._usage:

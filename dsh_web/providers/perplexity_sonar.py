@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from ..errors import InvalidRequestError
 from ..prices import sonar_cost
 from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
 from ._perplexity import (
@@ -28,13 +29,15 @@ from ._perplexity_fields import (
 )
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
-from ._sonar_body import add_sources, content_of, usage_of
+from ._sonar_body import add_sources, content_of, first_choice, usage_of
 from ._sonar_stream import SonarAssembler
 from ._sources import SourceList, read_images
 
 __all__ = ["PerplexitySonarProvider"]
 
 RECENCIES = ("hour", "day", "week", "month", "year")
+MOST_LANGUAGES = 10
+DAYS = ("published_after", "published_before", "updated_after", "updated_before")
 RETIRED = "chat_completions_not_available"
 
 
@@ -121,12 +124,20 @@ class PerplexitySonarProvider(StreamingProvider):
             "'perplexity' (answers) or 'perplexity-search' (sources only) instead"
         )
 
+    def _check_combinations(self, request: WebSearchRequest) -> None:
+        super()._check_combinations(request)
+        if len(request.languages) > MOST_LANGUAGES:
+            raise InvalidRequestError(
+                f"{len(request.languages)} languages are too many: use {MOST_LANGUAGES} at most",
+                provider=self.id,
+            )
+
     def _assembler(self) -> SonarAssembler:
         return SonarAssembler()
 
     def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
         reader = Reader()
-        choice = next(reader.records(body.data, "choices"), {})
+        choice = first_choice(reader, body.data)
         message = reader.record(choice, "message")
         content = content_of(reader, message)
         sources = SourceList(reader)
@@ -134,6 +145,8 @@ class PerplexitySonarProvider(StreamingProvider):
         self.check_is_answer(body, reader, is_empty=content is None and not sources.found)
         finish_reason = reader.text(choice, "finish_reason")
         warnings = sources.warnings()
+        if request.mode == "academic" and any(getattr(request, day) for day in DAYS):
+            warnings += ("Perplexity ignores dates with mode=academic",)
         if finish_reason == "length":
             warnings += ("the answer was cut at the token limit",)
         return WebSearchResult(

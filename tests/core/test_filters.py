@@ -4,6 +4,7 @@ import pytest
 
 from dsh_web import (
     FilterSupport,
+    InvalidRequestError,
     PerplexityAgentProvider,
     PerplexitySearchProvider,
     PerplexitySonarProvider,
@@ -178,3 +179,32 @@ def test_every_approximation_says_what_happens_instead(kind):
     rough = [s for s in kind.supported_filters.values() if s.level == "approximate"]
 
     assert [True] * len(rough) == [bool(support.note) for support in rough]
+
+
+@pytest.mark.parametrize("extra", [{"tools": [{"type": "image_search"}]}, {"tool_choice": "auto"}])
+def test_an_extra_body_cannot_take_a_filter_out_unseen(extra):
+    provider = PerplexityAgentProvider(api_key=KEY, extra_body=extra)
+    request = request_with(recency="day")
+
+    if "tools" in extra:
+        with pytest.raises(InvalidRequestError, match="extra_body replaces 'tools'"):
+            play(provider.search_flow(request))
+    else:
+        steps, _ = play(provider.search_flow(request), EMPTY[PerplexityAgentProvider])
+        assert "day" == json.loads(steps[0].body)["tools"][0]["filters"]["search_recency_filter"]
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_tokens_per_page"])
+@pytest.mark.parametrize("kind", [PerplexityAgentProvider, PerplexitySearchProvider])
+def test_a_token_budget_beyond_the_vendors_is_refused_before_sending(kind, name):
+    with pytest.raises(InvalidRequestError, match=f"{name} must be at most 1,000,000"):
+        play(kind(api_key=KEY).search_flow(request_with(**{name: 2_000_000})))
+
+
+def test_sonar_says_that_it_ignores_dates_in_the_academic_corpus():
+    request = request_with(mode="academic", published_after="2026-01-02")
+    _, result = play(
+        PerplexitySonarProvider(api_key=KEY).search_flow(request), EMPTY[PerplexitySonarProvider]
+    )
+
+    assert ("Perplexity ignores dates with mode=academic",) == result.warnings

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsh_web import WebSearchResult, WebSearchSource
+from dsh_web import WebFinance, WebSearchResult, WebSearchSource
 from dsh_web.passages import Passage, passages
 
 URL = "https://a.example/x"
@@ -123,3 +123,14 @@ def test_any_source_has_an_id_and_only_texts_in_its_metadata(url, snippet, title
     passage = only(url=url, snippet=snippet, title=title)
 
     assert (32, {str}) == (len(passage.id), {type(value) for value in passage.metadata.values()})
+
+
+def test_market_data_becomes_passages_where_there_are_no_pages():
+    record = WebFinance(category="quote", content="EXM 3.00", urls=("https://f.example/exm",))
+    (passage,) = passages(WebSearchResult(provider="p", finance=(record,)))
+
+    assert ("EXM 3.00", "https://f.example/exm", "finance") == (
+        passage.text,
+        passage.metadata["url"],
+        passage.metadata["kind"],
+    )

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from dsh_web import WebSearchResult, WebSearchSource
+from dsh_web import WebFinance, WebSearchResult, WebSearchSource
 from dsh_web.render import CLOSING, render_search
 
 COMMONMARK = MarkdownIt("commonmark")
@@ -302,3 +302,11 @@ def test_every_source_stays_while_there_is_room_for_its_bare_line(snippets, max_
 @pytest.mark.parametrize("content", ["Code:\n```python\nprint(1)", "~~~\nx", "<!-- note", "<pre>x"])
 def test_an_answer_that_was_cut_inside_a_block_does_not_swallow_the_sources(content):
     assert ["https://a.example/x"] == links(text_of(source(), content=content))
+
+
+def test_market_data_is_shown_where_there_is_nothing_else():
+    record = WebFinance(category="quote", content="EXM 3.00", urls=("https://f.example/exm",))
+    text = render_search(WebSearchResult(provider="p", finance=(record,))).text
+
+    assert "EXM 3.00" == text.splitlines()[0]
+    assert ["https://f.example/exm"] == links(text)

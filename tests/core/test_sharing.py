@@ -310,6 +310,7 @@ def test_another_takes_over_from_a_leader_that_is_cancelled(provider, runtime, t
     token.cancel()
     assert isinstance(leader.exception(PATIENCE), WebCancelledError)
     provider.wait_for_run()
+    wait_until(lambda: waiting(runtime) == 2)
     provider.open()
 
     results = [waiter.result(PATIENCE) for waiter in waiters]
@@ -339,6 +340,7 @@ async def test_another_takes_over_from_a_task_that_is_cancelled(provider, runtim
     with pytest.raises(asyncio.CancelledError):
         await leader
     await asyncio.to_thread(provider.wait_for_run)
+    await asyncio.to_thread(wait_until, lambda: waiting(runtime) == 1)
     provider.open()
 
     assert {"run 2 of q"} == {(await task).content, (await asyncio.wrap_future(thread)).content}

@@ -296,6 +296,9 @@ def test_a_connection_that_breaks_before_it_is_an_error():
         ({"error": {"message": "over quota", "code": "429"}}, "over quota", 200),
         ({"error": {"type": "quota"}}, "quota", 200),
         ({"error": "over quota"}, "over quota", 200),
+        ({"type": "error", "message": "over quota"}, "over quota", 200),
+        ({"detail": "over quota"}, "over quota", 200),
+        ({"message": "over quota"}, "over quota", 200),
         ({"error": True}, "Perplexity reported an error in the stream", 200),
         ({"error": {"message": "over quota"}, "choices": []}, "over quota", 200),
         (

@@ -10,7 +10,15 @@ import time
 import psutil
 import pytest
 
-from dsh_web import CancelToken, SearchDone, TextDelta, WebError
+from dsh_web import (
+    CancelToken,
+    Emit,
+    SearchDone,
+    TextDelta,
+    WebError,
+    WebRuntime,
+    WebSearchResult,
+)
 
 from .stream_server import PATIENCE, answering, in_step, silent_after_one, talking
 
@@ -319,3 +327,35 @@ def test_threads_can_stream_over_one_runtime(serve, runtime_on):
         thread.join(PATIENCE)
 
     assert ["Bees dance home."] * 16 == heard
+
+
+def test_a_cancel_between_buffered_events_ends_a_blocking_stream() -> None:
+    class Talkative:
+        id = "talkative"
+
+        def available(self) -> bool:
+            return True
+
+        def search_flow(self, request: object) -> object:
+            raise NotImplementedError
+
+        def stream_flow(self, request: object) -> object:
+            for _ in range(50):
+                yield Emit(TextDelta(text="x"))
+            return WebSearchResult(provider=self.id)
+
+    runtime = WebRuntime()
+    runtime.register_search_provider(Talkative())
+    token = CancelToken()
+    heard = 0
+
+    def listen() -> None:
+        nonlocal heard
+        for _ in runtime.stream("q", cancel=token):
+            heard += 1
+            token.cancel()
+
+    with pytest.raises(WebError) as caught:
+        listen()
+
+    assert (caught.value.code, heard) == ("WEB_ABORTED", 1)
