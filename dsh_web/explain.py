@@ -11,8 +11,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import Field
 
+from ._secret import MASK
 from .errors import InvalidRequestError, UnsupportedFilterError
-from .filters import FILTERS, filter_key, set_filters
+from .filters import filter_key, set_filters, without_filters
 from .flow import HttpRequest, OpenStream, Resolve, Step
 from .models import Frozen
 from .seam import WebSearchProvider, WebSearchRequest
@@ -21,7 +22,6 @@ __all__ = ["Explanation", "explain_call"]
 
 Fate: TypeAlias = Literal["exact", "approximate", "refused"]
 
-MASK = "[masked]"
 _MOST_STEPS = 5
 
 
@@ -106,12 +106,11 @@ def _lost_together(provider: WebSearchProvider, sent: WebSearchRequest) -> dict[
     lost: dict[str, str] = {}
     if sent.mode is None:
         return lost
-    unset = {name: WebSearchRequest.model_fields[name].get_default() for name in FILTERS}
     for name in set_filters(sent):
         if name == "mode":
             continue
-        changes = {n: value for n, value in unset.items() if n not in (name, "mode")}
-        alone = sent.model_copy(update={**changes, "on_unsupported": "raise"})
+        alone = without_filters(sent, keep=(name, "mode"))
+        alone = alone.model_copy(update={"on_unsupported": "raise"})
         try:
             _first_request(provider, alone)
         except UnsupportedFilterError as error:

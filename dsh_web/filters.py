@@ -12,7 +12,7 @@ from typing import Any, Final
 from .errors import UnsupportedFilterError
 from .seam import SupportedFilters, WebSearchRequest
 
-__all__ = ["FILTERS", "apply_support", "set_filters"]
+__all__ = ["FILTERS", "apply_support", "set_filters", "without_filters"]
 
 FILTERS: Final = (
     "recency",
@@ -47,6 +47,12 @@ def filter_key(name: str, value: Any) -> str:
 def set_filters(request: WebSearchRequest) -> tuple[str, ...]:
     """Return the names of the filters that `request` sets, in documentation order."""
     return tuple(name for name in FILTERS if getattr(request, name) != _UNSET[name])
+
+
+def without_filters(request: WebSearchRequest, *, keep: tuple[str, ...] = ()) -> WebSearchRequest:
+    """Return `request` with every filter unset but those named in `keep`."""
+    unset = {name: value for name, value in _UNSET.items() if name not in keep}
+    return request.model_copy(update=unset)
 
 
 def apply_support(

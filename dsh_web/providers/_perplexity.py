@@ -19,7 +19,7 @@ from .._secret import Secret
 from .._version import __version__
 from ..config import read_env, shown_url
 from ..errors import InvalidRequestError, ProviderError
-from ..filters import set_filters
+from ..filters import set_filters, without_filters
 from ..flow import (
     DEFAULT_MAX_BYTES,
     Flow,
@@ -32,6 +32,7 @@ from ..flow import (
 from ..retry import RetryPolicy, is_retryable_status, retry_after, send_with_retries
 from ..seam import SupportedFilters, WebSearchRequest, WebSearchResult
 from ._perplexity_errors import error_message, message_of, status_of
+from ._perplexity_rules import check_shared_rules
 from ._shape import Reader, parse_json
 
 __all__ = ["ApiKey", "Body", "PerplexityProvider"]
@@ -51,10 +52,6 @@ HEADERS = {
 STREAM_HEADERS = {**HEADERS, "accept": "text/event-stream"}
 STREAM_MAX_BYTES = 50_000_000
 """Streams repeat themselves (a Sonar frame holds all sources), so their cap is a wider one."""
-
-MOST_TOKENS = 1_000_000
-MOST_DOMAINS = 20
-LONGEST_DOMAIN = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,50 +281,23 @@ class PerplexityProvider:
         if reader.wrong:
             raise self.unprocessable(reader.wrong, body.status, body.request_id)
 
+    def _check_combinations(self, request: WebSearchRequest) -> None:
+        """Refuse what this API rejects, before anything is sent, saying what to change."""
+        check_shared_rules(request, self.id)
+
     def _check_extra_body(self, request: WebSearchRequest, body: dict[str, Any]) -> None:
         """Refuse an `extra_body` that would replace a field which carries a filter."""
         names = set_filters(request)
         if not names or self._extra_body.keys().isdisjoint(body):
             return
-        bare = self._request_body(WebSearchRequest(query=request.query))
+        bare = self._request_body(without_filters(request))
         lost = [name for name in self._extra_body if body.get(name) != bare.get(name)]
         if lost:
             raise InvalidRequestError(
-                f"extra_body replaces {lost[0]!r}, which carries the filter "
-                f"{' or '.join(names)}: put the filter into extra_body too, or leave one out",
+                f"extra_body replaces {lost[0]!r}, which carries a filter that is set "
+                f"({', '.join(names)}): leave out the one or the other",
                 provider=self.id,
             )
-
-    def _check_combinations(self, request: WebSearchRequest) -> None:
-        """Refuse what Perplexity rejects, before anything is sent, saying what to change."""
-        if request.recency and (request.published_after or request.published_before):
-            raise InvalidRequestError(
-                "recency cannot be combined with published_after or published_before: "
-                "use one or the other",
-                provider=self.id,
-            )
-        domains = request.include_domains + request.exclude_domains
-        if request.include_domains and request.exclude_domains:
-            raise InvalidRequestError(
-                "include_domains and exclude_domains cannot be combined: use one of them",
-                provider=self.id,
-            )
-        if len(domains) > MOST_DOMAINS:
-            raise InvalidRequestError(
-                f"{len(domains)} domains are too many: {LABEL} takes at most {MOST_DOMAINS}",
-                provider=self.id,
-            )
-        for name in ("max_tokens", "max_tokens_per_page"):
-            if (getattr(request, name) or 0) > MOST_TOKENS:
-                raise InvalidRequestError(
-                    f"{name} must be at most {MOST_TOKENS:,}", provider=self.id
-                )
-        for domain in domains:
-            if len(domain) > LONGEST_DOMAIN:
-                raise InvalidRequestError(
-                    f"the domain {domain[:40]!r}... is longer than {LONGEST_DOMAIN} characters",
-                    provider=self.id,
-                )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} id={self.id!r} base_url={shown_url(self.base_url)!r}>"
