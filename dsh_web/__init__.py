@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         WebSearchResult,
         WebSearchSource,
     )
+    from .seam_citations import Citation
     from .seam_fetch import (
         HtmlBody,
         PdfBody,
@@ -117,6 +118,7 @@ _HOME = {
     "registry": ("ProviderStatus",),
     "retry": ("RetryPolicy", "open_with_retries", "send_with_retries"),
     "runtime": ("WebRuntime",),
+    "seam_citations": ("Citation",),
     "seam_fetch": (
         "HtmlBody",
         "PdfBody",
@@ -144,6 +146,7 @@ __all__ = [
     "BudgetExceededError",
     "CancelReason",
     "CancelToken",
+    "Citation",
     "Emit",
     "Explanation",
     "FilterSupport",

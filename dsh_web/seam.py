@@ -24,6 +24,7 @@ from .domains import normalize_domains
 from .errors import InvalidRequestError
 from .flow import Flow
 from .models import Frozen, RequestModel
+from .seam_citations import Citation, Span
 from .structured import schema_of
 
 __all__ = [
@@ -267,6 +268,15 @@ class WebSearchResult(Frozen):
     """In the provider's order."""
     truncated: bool = False
     """True if the seam cut `sources` to the request's `max_results`."""
+    citations: tuple[Citation, ...] = ()
+    """One record per marker and source, in text order; those that point nowhere are among them.
+    Resolved before `sources` was cut."""
+    citation_contract: str | None = None
+    """Name and version of the rules that `citations` was read by, for example
+    `perplexity-agent/2026-10`; None: nothing was read."""
+    answer_spans: tuple[Span, ...] = ()
+    """Where each answer stands in `content`, if it joins the answers of several queries;
+    `Citation.answer_index` counts them. Empty for one answer."""
     provider: str
     """Id of the provider that answered."""
     model: str | None = None
