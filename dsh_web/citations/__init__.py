@@ -3,6 +3,22 @@
 Everything here is pure: text and records in, records or text out.
 """
 
+from ..seam_citations import Citation
+from .contracts import CONTRACTS, CitationContract, contract_named
 from .numbers import numbers_by_url
+from .reader import Annotation, normalize_citations, read_citations
+from .references import Reference, References, references_of
 
-__all__ = ["numbers_by_url"]
+__all__ = [
+    "CONTRACTS",
+    "Annotation",
+    "Citation",
+    "CitationContract",
+    "Reference",
+    "References",
+    "contract_named",
+    "normalize_citations",
+    "numbers_by_url",
+    "read_citations",
+    "references_of",
+]
