@@ -38,8 +38,8 @@ _LEADING: Final = " \t\r\n,;:.!?\u2026\u3001\u3002\uff0c\uff1b\uff1a\u060c\u061b
 _TRAILING: Final = " \t\r\n|>([\uff08"
 
 _JOINING_WORDS = (
-    "and or & und oder et ou y e o i og och en ja ve \u0438 \u0438\u043b\u0438 \u548c \u4e0e \u3068 "
-    "\u304a\u3088\u3073 \u0648 see cf via"
+    "and or & und oder et ou y e o i og och en ja ve \u0438 \u0438\u043b\u0438 \u548c \u4e0e "
+    "\u3068 \u304a\u3088\u3073 \u0648 see cf via"
 )
 _ABBREVIATED_WORDS = """
     e.g i.e etc vs cf dr mr mrs ms prof st no nr fig figs eq al approx inc ltd co corp jr sr u.s u.k
