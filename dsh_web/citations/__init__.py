@@ -8,6 +8,7 @@ from .contracts import CONTRACTS, CitationContract, contract_named
 from .numbers import numbers_by_url
 from .reader import Annotation, normalize_citations, read_citations
 from .references import Reference, References, references_of
+from .results import read_again, with_citations
 
 __all__ = [
     "CONTRACTS",
@@ -19,6 +20,8 @@ __all__ = [
     "contract_named",
     "normalize_citations",
     "numbers_by_url",
+    "read_again",
     "read_citations",
     "references_of",
+    "with_citations",
 ]
