@@ -24,13 +24,12 @@ _BLOCK_START = (
     r"|(?:-{3,}+|={3,}+|\*{3,}+|_{3,}+)(?=[ \t]*+(?:[\r\n]|\Z)))?+"  # rules
 )
 _START = re.compile(_BLOCK_START)
+_NEWLINE = re.compile(r"(?:\r\n?|\n)[ \t\r\n]*+")
+_FULL_STOPS: Final = "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f"
+"""These end a sentence whatever follows; the others need a space behind them."""
 _CLOSING = "\"'\u201d\u2019\u00bb)*_\\]\u300d\u300f\uff09"
-_EVENT = re.compile(
-    rf"(?P<newline>(?:\r\n?|\n)[ \t\r\n]*+)(?P<prefix>{_BLOCK_START})"
-    r"|(?P<pipe>(?<!\\)\|)"
-    rf"|(?P<stop>[.!?\u2026]++)[{_CLOSING}]*+(?=\s|\[|\Z)"
-    rf"|[\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f][{_CLOSING}]*+"
-)
+_EVENT = re.compile(rf"[\r\n|.!?\u2026{_FULL_STOPS}]")
+_STOP = re.compile(rf"(?:([.!?\u2026]++)|[{_FULL_STOPS}])[{_CLOSING}]*+(?(1)(?=\s|\[|\Z))")
 _LAST_WORD = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*+)\Z")
 _NEXT_CHARACTER = re.compile(r"\s*+(.)", re.DOTALL)
 _LINE_IS_OVER = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
@@ -38,8 +37,8 @@ _LEADING: Final = " \t\r\n,;:.!?\u2026\u3001\u3002\uff0c\uff1b\uff1a\u060c\u061b
 _TRAILING: Final = " \t\r\n|>([\uff08"
 
 _JOINING_WORDS = (
-    "and or & und oder et ou y e o i og och en ja ve \u0438 \u0438\u043b\u0438 \u548c \u4e0e \u3068 "
-    "\u304a\u3088\u3073 \u0648 see cf via"
+    "and or & und oder et ou y e o i og och en ja ve \u0438 \u0438\u043b\u0438 \u548c \u4e0e "
+    "\u3068 \u304a\u3088\u3073 \u0648 see cf via"
 )
 _ABBREVIATED_WORDS = """
     e.g i.e etc vs cf dr mr mrs ms prof st no nr fig figs eq al approx inc ltd co corp jr sr u.s u.k
@@ -62,30 +61,28 @@ def claim_spans(
         hidden: Stretches whose punctuation ends no sentence (code, math), in order.
         start: Where the answer begins in `text`.
     """
-    reader = _ClaimReader(text, start)
-    events = iter(_EVENT.finditer(text, start))
-    event = next(events, None)
-    cover = Cover(hidden)
-    for group in groups:
-        while event is not None and event.start() < group[0]:
-            if event["newline"] is not None or not cover.holds(event.start()):
-                reader.take(event)
-            event = next(events, None)
-        while event is not None and event.start() < group[1]:
-            event = next(events, None)
-        reader.take_group(*group)
-    while event is not None and reader.is_waiting:
-        if event["newline"] is not None or not cover.holds(event.start()):
-            reader.take(event)
-        event = next(events, None)
+    reader = _ClaimReader(text, start, hidden)
+    events = [event.start() for event in _EVENT.finditer(text, start)]
+    index, last = 0, len(events)
+    for group_start, group_end in groups:
+        while index < last and events[index] < group_start:
+            reader.take(events[index])
+            index += 1
+        reader.take_group(group_start, group_end)
+    while index < last and reader.is_waiting:
+        reader.take(events[index])
+        index += 1
     return reader.finish()
 
 
 class _ClaimReader:
     """Walks over line ends, sentence ends and markers, and remembers what may be a claim."""
 
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str, start: int, hidden: Sequence[Stretch]) -> None:
         self._text = text
+        self._cover = Cover(hidden)
+        self._taken = start
+        """Up to here the text was looked at."""
         self._claims: list[Stretch] = []
         self._waiting: list[int] = []
         """Claims of markers with nothing before them: they support what follows."""
@@ -111,40 +108,58 @@ class _ClaimReader:
         self._shared: int | None = None
         """Index of the claim that a marker right here would share."""
 
-    def take(self, event: re.Match[str]) -> None:
-        at, end = event.span()
-        if event["newline"] is not None:
-            prefix = event["prefix"]
-            is_break = (
-                self._is_heading
-                or self._is_row
-                or _blank_lines(event["newline"])
-                or bool(prefix.strip(" \t>"))
-                or (">" in prefix) != self._is_quote
-            )
-            if is_break:
-                self._settle(at)
-                self._begin_block(end, prefix)
+    def take(self, at: int) -> None:
+        """Look at a line end, a pipe or a full stop; positions only grow."""
+        if at < self._taken:
             return
-        if event["pipe"] is not None:
-            if self._is_row:
-                self._settle(at)
-                self._last_pipe = at
-                self._begin_sentence(end)
-                self._sentence = None
-            return
-        if event["stop"] is not None and self._is_no_end(at, end, event["stop"]):
-            return
-        stretch = self._trimmed(self._from, end)
-        self._settle(end)
-        if stretch is not None:
-            self._sentence, self._last = stretch, None
-        else:
-            self._last = self._shared
-        self._begin_sentence(end)
-        self._shared = self._last
+        character = self._text[at]
+        if character in "\r\n":
+            self._take_line_end(at)
+        elif self._cover.holds(at):
+            return  # what stands in code or math ends nothing
+        elif character != "|":
+            self._take_stop(at)
+        elif self._is_row and self._text[at - 1 : at] != "\\":
+            self._settle(at)
+            self._last_pipe = at
+            self._begin_sentence(at + 1)
+            self._sentence = None
 
-    _last: int | None = None
+    def _take_line_end(self, at: int) -> None:
+        newline = _NEWLINE.match(self._text, at)
+        assert newline is not None  # a line end stands here
+        opening = _START.match(self._text, newline.end())
+        assert opening is not None  # every part of it is optional
+        self._taken = opening.end()
+        prefix = opening.group()
+        is_break = (
+            self._is_heading
+            or self._is_row
+            or bool(prefix.strip(" \t>"))
+            or (">" in prefix) != self._is_quote
+            or _has_blank_line(newline.group())
+        )
+        if is_break:
+            self._settle(at)
+            self._begin_block(opening.end(), prefix)
+
+    def _take_stop(self, at: int) -> None:
+        stop = _STOP.match(self._text, at)
+        if stop is None:
+            return
+        end = self._taken = stop.end()
+        if stop[1] is not None and self._is_no_end(at, end, stop[1]):
+            return
+        stretch = self._trimmed(self._from, end) if self._from < at else None
+        if self._waiting:
+            self._settle(end)
+        shared = self._shared
+        self._begin_sentence(end)
+        if stretch is None:
+            # `rose[1]. [2]`: the second marker has nothing of its own either.
+            self._shared = shared
+        else:
+            self._sentence = stretch
 
     def take_group(self, start: int, end: int) -> None:
         """Find the claim of the marker group from `start` to `end`."""
@@ -157,7 +172,7 @@ class _ClaimReader:
             self._claims.append(stretch)
         elif self._shared is not None:
             self._claims.append(self._claims[self._shared])
-            if self._shared in self._waiting:
+            if self._waiting and self._waiting[-1] == self._shared:
                 self._waiting.append(index)
                 self._waiting_from = end
         elif self._sentence is not None:
@@ -199,6 +214,8 @@ class _ClaimReader:
             return True
         if stop != "." or following in "\r\n":
             return False
+        if self._text[at - 6 : at].isalpha():
+            return False  # longer than any abbreviation
         word = _LAST_WORD.search(self._text, max(self._from, at - 12), at)
         if word is None:
             return False
@@ -211,10 +228,10 @@ class _ClaimReader:
         kept = text.lstrip(_LEADING)
         start += len(text) - len(kept)
         kept = kept.rstrip(_TRAILING)
-        if not any(map(str.isalnum, kept)):
+        if not (kept[:1].isalnum() or any(map(str.isalnum, kept))):
             return None
         return start, start + len(kept)
 
 
-def _blank_lines(newline: str) -> bool:
+def _has_blank_line(newline: str) -> bool:
     return newline.count("\n") > 1 or newline.replace("\r\n", "\n").count("\r") > 1

@@ -20,7 +20,7 @@ _DEFINITION = re.compile(
     r"^[ \t]{0,3}\[\^([0-9]{1,9})_([0-9]{1,9})\]:[ \t]*+([^\r\n]*+)", re.MULTILINE
 )
 _ADDRESS = re.compile(r"https?://[^\s<>]++")
-_UNCITED = re.compile(r"<span[^<>]{0,200}+display\s{0,9}:\s{0,9}none[^<>]{0,200}+>[^<]*+</span>")
+_UNCITED = re.compile(r"<span[^<>]{0,200}?display\s{0,9}:\s{0,9}none[^<>]{0,200}+>[^<]*+</span>")
 
 ExportedMarker = tuple[int, int, int, int, Reference | None]
 """start, end, turn, number, and what it leads to."""
@@ -28,7 +28,7 @@ LEAST_TURN: Final = 1
 
 
 def is_exported(text: str) -> bool:
-    """Return whether `text` looks like an export: such a marker and a definition of one."""
+    """Return whether `text` is such an export: it defines at least one of its markers."""
     return _DEFINITION.search(text) is not None
 
 

@@ -144,21 +144,35 @@ def _record(
     answer_index: int,
 ) -> Citation:
     kind, number, reference = member
-    # Built here from parts that are right by construction; checking them again would cost more
-    # than finding them did.
-    return Citation.model_construct(
-        provider=provider,
-        source_type=kind,
-        source_index=number,
-        url=None if reference is None else reference.url,
-        title=None if reference is None else reference.title,
-        marker_span=marker_span,
-        claim_span=claim_span,
-        raw_marker=raw_marker,
-        resolved=reference is not None,
-        confidence="high" if reference is None else reference.confidence,
-        answer_index=answer_index,
+    # What `Citation.model_construct` does, without what it looks up each time: the parts are right
+    # by construction, and checking them would cost more than finding them did.
+    record = _new(Citation)
+    _set(
+        record,
+        "__dict__",
+        {
+            "provider": provider,
+            "source_type": kind,
+            "source_index": number,
+            "url": None if reference is None else reference.url,
+            "title": None if reference is None else reference.title,
+            "marker_span": marker_span,
+            "claim_span": claim_span,
+            "raw_marker": raw_marker,
+            "resolved": reference is not None,
+            "confidence": "high" if reference is None else reference.confidence,
+            "answer_index": answer_index,
+        },
     )
+    _set(record, "__pydantic_fields_set__", _ALL_FIELDS)
+    _set(record, "__pydantic_extra__", None)
+    _set(record, "__pydantic_private__", None)
+    return record
+
+
+_new = Citation.__new__
+_set = object.__setattr__
+_ALL_FIELDS: Final = set(Citation.model_fields)
 
 
 def _markers(
@@ -169,11 +183,16 @@ def _markers(
     rules: CitationContract,
 ) -> Iterator[_Found]:
     cover = Cover(hidden)
+    known: dict[str, list[_Member]] = {}
     for match in _MARKER.finditer(text, start):
         at, end = match.span()
-        if cover.holds(at):
+        if hidden and cover.holds(at):
             continue
-        members = [*_members(text[at + 1 : end - 1], references, rules.default_type)]
+        marker = match.group()
+        members = known.get(marker)
+        if members is None:
+            inside = marker[1:-1]
+            members = known[marker] = [*_members(inside, references, rules.default_type)]
         if members:
             yield _Found(at, end, members)
 
