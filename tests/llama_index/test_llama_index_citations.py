@@ -14,6 +14,7 @@ from llama_index.core.schema import MetadataMode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
 from dsh_web import Citation, InvalidRequestError, WebSearchResult, WebSearchSource
+from dsh_web.citations import normalize_citations
 from llama_index_dsh_web import WebSearchRetriever
 from llama_index_dsh_web.citations import answer_response, citations_of
 
@@ -244,3 +245,42 @@ def test_every_number_leads_to_the_page_that_its_marker_cited(parts, cited_only)
     expected = [url for _, url, _ in parts]
     nodes = urls(response)
     assert expected == [None if open_ else nodes[int(number) - 1] for number, open_ in shown]
+
+
+ANSWERS = st.lists(
+    st.sampled_from(
+        [
+            "Tides turn",
+            ". ",
+            "\n\n",
+            "- ",
+            "`a[1]`",
+            "[web:4]",
+            "[2, web:7]",
+            "[1]",
+            "[9]",
+            "[file:2]",
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(ANSWERS, st.booleans())
+def test_a_response_reads_back_to_the_pages_that_the_answer_cited(content, cited_only):
+    sources = [WebSearchSource(url=url, ids=(number,)) for url, number in ((A, 7), (B, 2), (C, 4))]
+    contract = "perplexity-agent/2026-10"
+    citations = normalize_citations(content, sources, contract=contract, provider="fake")
+    result = WebSearchResult(
+        provider="fake",
+        content=content,
+        sources=tuple(sources),
+        citations=citations,
+        citation_contract=contract,
+    )
+
+    response = answer_response(result, cited_only=cited_only)
+
+    read = normalize_citations(response.response, urls(response))
+    assert [r.url for r in citations if r.resolved] == [r.url for r in read if r.resolved]
+    assert [] == [r.raw_marker for r in read if not r.resolved]
