@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .registry import ProviderStatus
     from .retry import RetryPolicy, open_with_retries, send_with_retries
     from .runtime import WebRuntime
+    from .saved import read_again, read_saved
     from .seam import (
         FilterSupport,
         Usage,
@@ -118,6 +119,7 @@ _HOME = {
     "registry": ("ProviderStatus",),
     "retry": ("RetryPolicy", "open_with_retries", "send_with_retries"),
     "runtime": ("WebRuntime",),
+    "saved": ("read_again", "read_saved"),
     "seam_citations": ("Citation",),
     "seam_fetch": (
         "HtmlBody",
@@ -197,6 +199,8 @@ __all__ = [
     "WebTimeoutError",
     "__version__",
     "open_with_retries",
+    "read_again",
+    "read_saved",
     "send_with_retries",
 ]
 
