@@ -17,6 +17,12 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .arguments import SearchFields, SearchFilters
     from .cancel import CancelReason, CancelToken
+    from .citations import (
+        CitationAudit,
+        audit_citations,
+        normalize_citations,
+        read_citations,
+    )
     from .errors import (
         BudgetExceededError,
         InvalidRequestError,
@@ -80,6 +86,12 @@ if TYPE_CHECKING:
 _HOME = {
     "arguments": ("SearchFields", "SearchFilters"),
     "cancel": ("CancelReason", "CancelToken"),
+    "citations": (
+        "CitationAudit",
+        "audit_citations",
+        "normalize_citations",
+        "read_citations",
+    ),
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
     "errors": (
@@ -149,6 +161,7 @@ __all__ = [
     "CancelReason",
     "CancelToken",
     "Citation",
+    "CitationAudit",
     "Emit",
     "Explanation",
     "FilterSupport",
@@ -198,8 +211,11 @@ __all__ = [
     "WebSearchSource",
     "WebTimeoutError",
     "__version__",
+    "audit_citations",
+    "normalize_citations",
     "open_with_retries",
     "read_again",
+    "read_citations",
     "read_saved",
     "send_with_retries",
 ]

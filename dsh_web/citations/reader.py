@@ -239,7 +239,7 @@ def _exported(text: str, start: int, hidden: list[tuple[int, int]]) -> Iterator[
     cover = Cover(hidden)
     for at, end, turn, number, reference in exported_markers(text, start):
         if not cover.holds(at):
-            yield _Found(at, end, [("web", number, reference)], turn - 1)
+            yield _Found(at, end, [("web", number, reference)], max(0, turn - 1))
 
 
 def _apply(
