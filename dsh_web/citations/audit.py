@@ -50,8 +50,10 @@ class CitationAudit(Frozen):
     """Markers that lead to no source."""
     low_confidence: tuple[Citation, ...] = ()
     """Links by a rule that the vendor does not document."""
+    linked_sources: int = 0
+    """Listed pages whose address itself stands in the text: a link in place of a marker."""
     uncited: tuple[str, ...] = ()
-    """Addresses of listed sources that no marker leads to."""
+    """Addresses of listed sources that neither a marker nor a link leads to."""
     source_types: dict[str, int] = Field(default_factory=dict)
     """Records per kind of source."""
     duplicated_urls: tuple[str, ...] = ()
@@ -81,7 +83,7 @@ class AuditSummary(Frozen):
     missing_titles: int = 0
     mismatches: int = 0
     answers_without_citations: int = 0
-    """Answers that have sources and cite none."""
+    """Answers that have sources and neither cite nor link one."""
     source_types: dict[str, int] = Field(default_factory=dict)
     contracts: dict[str, int] = Field(default_factory=dict)
     """Answers per contract."""
@@ -92,6 +94,8 @@ def audit_citations(result: WebSearchResult, *, name: str = "") -> CitationAudit
     records = result.citations
     cited = {record.url for record in records if record.url is not None}
     urls = [source.url for source in result.sources]
+    content = result.content or ""
+    linked = {url for url in urls if url in content}
     return CitationAudit(
         name=name,
         provider=result.provider,
@@ -103,7 +107,8 @@ def audit_citations(result: WebSearchResult, *, name: str = "") -> CitationAudit
         cited_sources=len(cited),
         unresolved=tuple(record for record in records if not record.resolved),
         low_confidence=tuple(record for record in records if record.confidence == "low"),
-        uncited=tuple(url for url in dict.fromkeys(urls) if url not in cited),
+        linked_sources=len(linked),
+        uncited=tuple(url for url in dict.fromkeys(urls) if url not in cited | linked),
         source_types=dict(sorted(Counter(record.source_type for record in records).items())),
         duplicated_urls=tuple(url for url, count in Counter(urls).items() if count > 1),
         missing_titles=tuple(source.url for source in result.sources if source.title is None),
@@ -130,7 +135,8 @@ def summarize_audits(audits: Iterable[CitationAudit]) -> AuditSummary:
         missing_titles=sum(len(audit.missing_titles) for audit in listed),
         mismatches=sum(len(audit.mismatches) for audit in listed),
         answers_without_citations=sum(
-            audit.has_answer and audit.sources > 0 and audit.citations == 0 for audit in listed
+            audit.has_answer and audit.sources > 0 and audit.citations == audit.linked_sources == 0
+            for audit in listed
         ),
         source_types=dict(sorted(types.items())),
         contracts=dict(sorted(Counter(audit.contract or "none" for audit in listed).items())),
@@ -167,13 +173,13 @@ def _text_of(source: WebSearchSource) -> str:
 
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(
-    "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uac00-\ud7af]"
+    "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 )
 """Scripts that write no spaces between words, or glue particles to them."""
 _COMMON_WORDS: Final = """
-    about after all also and any are been but can for from had has have her his how into its may more
-    most not now one only other our out over said she some such than that the their them then there
+    about after all also and any are been but can for from had has have her his how into its may
+    more most not now one only other our out over said she some such than that the their them then there
     these they this those through was were what when which while who will with would you your
     der die das den dem des ein eine einen einem einer und oder ist sind war waren wird werden nicht
     auch auf aus bei mit nach von vor zum zur als wie sich sie ihr
