@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         WebFetchRequest,
         WebFetchResult,
     )
+    from .seam_page import WebPage
     from .streams import AsyncSearchStream, SearchStream
 
 _HOME = {
@@ -127,6 +128,7 @@ _HOME = {
         "WebFetchRequest",
         "WebFetchResult",
     ),
+    "seam_page": ("WebPage",),
     "seam": (
         "FilterSupport",
         "Usage",
@@ -189,6 +191,7 @@ __all__ = [
     "WebFetchResult",
     "WebFinance",
     "WebImage",
+    "WebPage",
     "WebRuntime",
     "WebSearchProvider",
     "WebSearchRequest",

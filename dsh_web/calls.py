@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from .cancel import CancelToken
 from .errors import (
@@ -17,7 +18,7 @@ from .errors import (
 from .events import SearchDone, StreamEvent, UsageReported
 from .explain import Explanation, explain_call
 from .filters import apply_support
-from .flow import Flow
+from .flow import Flow, Resolve
 from .merge import cap_sources
 from .metering import UsageMeter
 from .seam import (
@@ -27,6 +28,7 @@ from .seam import (
     WebSearchResult,
 )
 from .seam_fetch import WebFetchProvider, WebFetchRequest, WebFetchResult
+from .seam_page import WebPage
 from .sharing import SharedCalls
 from .streams import SourceCap
 from .structured import parse_answer
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from ._io.scope import AsyncScope, SyncScope
     from ._io.sync_driver import SyncDriver
 
-__all__ = ["FetchCall", "SearchCall"]
+__all__ = ["FetchCall", "PageCall", "SearchCall"]
 
 Result = TypeVar("Result")
 
@@ -356,8 +358,8 @@ def _supported_part(
     return sent, (*warnings, f"{message}; it was left out")
 
 
-class FetchCall:
-    """A fetch by one provider."""
+class _FetcherCall(Generic[Result]):
+    """A call of one fetch provider; what comes of it is up to the subclass."""
 
     def __init__(
         self,
@@ -370,19 +372,19 @@ class FetchCall:
         self._provider = provider
         self._limits = _Limits(provider, "fetch", cancel, timeout)
 
-    def run(self, driver: SyncDriver) -> WebFetchResult:
+    def run(self, driver: SyncDriver) -> Result:
         """Perform the call, blocking."""
-        return self._checked(self._limits.run(lambda scope: driver.run(self._start(), scope)))
+        return self._limits.run(lambda scope: driver.run(self._flow(), scope))
 
-    async def run_async(self, driver: AsyncDriver) -> WebFetchResult:
+    async def run_async(self, driver: AsyncDriver) -> Result:
         """Perform the call on the running event loop."""
-        result = await self._limits.run_async(lambda scope: driver.run(self._start(), scope))
-        return self._checked(result)
+        return await self._limits.run_async(lambda scope: driver.run(self._flow(), scope))
 
-    def _start(self) -> Flow[WebFetchResult]:
-        return self._provider.fetch_flow(self._request)
+    def _flow(self) -> Flow[Result]:
+        raise NotImplementedError
 
-    def _checked(self, result: WebFetchResult) -> WebFetchResult:
+    def _fetched(self) -> Flow[WebFetchResult]:
+        result = yield from self._provider.fetch_flow(self._request)
         if not isinstance(result, WebFetchResult):
             raise ProviderError(
                 f"{self._limits.label} fetch failed: its flow returned "
@@ -390,3 +392,39 @@ class FetchCall:
                 provider=self._provider.id,
             )
         return result
+
+
+class FetchCall(_FetcherCall[WebFetchResult]):
+    """A fetch by one provider."""
+
+    def _flow(self) -> Flow[WebFetchResult]:
+        return self._fetched()
+
+
+class PageCall(_FetcherCall[WebPage]):
+    """A fetch by one provider, and the conversion of what was fetched, under the same limits.
+
+    Args:
+        provider: Who fetches.
+        request: What is asked.
+        cancel: Stops the call.
+        timeout: Seconds for both; None: no limit.
+        convert: Makes a page of what was fetched. It runs off the calling thread, so that a
+            cancel or a deadline leaves it behind instead of waiting for it.
+    """
+
+    def __init__(
+        self,
+        provider: WebFetchProvider,
+        request: WebFetchRequest,
+        cancel: CancelToken | None,
+        timeout: float | None,
+        convert: Callable[[WebFetchResult], WebPage],
+    ) -> None:
+        super().__init__(provider, request, cancel, timeout)
+        self._convert = convert
+
+    def _flow(self) -> Flow[WebPage]:
+        fetched = yield from self._fetched()
+        page: WebPage = yield Resolve(functools.partial(self._convert, fetched))
+        return page

@@ -126,6 +126,14 @@ class RuntimeHolder:
         """
         return self._searchers.select(self._configured_searcher()).id
 
+    def fetch_provider_id(self) -> str:
+        """Return the id of the provider that a fetch would use now.
+
+        Raises:
+            SelectionError: None can be chosen; see the selection table in the README.
+        """
+        return self._fetchers.select(self._configured_fetcher()).id
+
     @property
     def usage(self) -> UsageTotal:
         """What all searches of this runtime have consumed so far."""

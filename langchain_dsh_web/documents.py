@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from langchain_core.documents import Document
 
-from dsh_web import WebSearchResult
+from dsh_web import WebError, WebPage, WebSearchResult
 from dsh_web.passages import Passage, passages
 
 __all__ = ["to_documents"]
 
 
-def to_documents(result: WebSearchResult, *, include_answer: bool = False) -> list[Document]:
+def to_documents(
+    result: WebSearchResult,
+    *,
+    include_answer: bool = False,
+    pages: Mapping[str, WebPage | WebError] | None = None,
+) -> list[Document]:
     """Return one document per source, in order; the answer, if asked for and given, comes first.
 
+    With `pages`, by the address of their source, the text is the page, as far as there is one.
+
     Metadata holds known values only, all of them text: `source`, `url`, `title`, `published_at`,
-    `updated_at`, `provider`, `chunk_id`; the answer has `kind: "answer"` and no `url`. The same
-    passage is an equal document in every call, so retrievers that merge lists can de-duplicate.
+    `updated_at`, `provider`, `chunk_id`; the answer has `kind: "answer"` and no `url`, and with
+    `pages` the others have `content`, which is `page` or `snippet`. The same passage is
+    an equal document in every call, so retrievers that merge lists can de-duplicate.
     """
-    return [_document(passage) for passage in passages(result, include_answer=include_answer)]
+    found = passages(result, include_answer=include_answer, pages=pages)
+    return [_document(passage) for passage in found]
 
 
 def _document(passage: Passage) -> Document:

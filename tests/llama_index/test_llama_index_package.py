@@ -12,7 +12,14 @@ import pytest
 import llama_index_dsh_web
 
 SOURCES = sorted(Path(llama_index_dsh_web.__file__).parent.glob("*.py"))
-PUBLIC_CORE = {"dsh_web", "dsh_web.passages", "dsh_web.render", "dsh_web.tool_args"}
+PUBLIC_CORE = {
+    "dsh_web",
+    "dsh_web.page_content",
+    "dsh_web.pages.rendering",
+    "dsh_web.passages",
+    "dsh_web.render",
+    "dsh_web.tool_args",
+}
 
 
 def run(code: str) -> str:
