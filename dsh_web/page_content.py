@@ -142,12 +142,11 @@ def page_error(outcome: PageOutcome) -> WebError | None:
     """
     if isinstance(outcome, WebError):
         return outcome
-    if outcome.is_usable:
+    reason = _reason(outcome)
+    if reason is None:
         return None
-    if 200 <= outcome.status_code < 300:
-        return ProviderError(f"{outcome.url} has no text")
-    status = outcome.status_code
-    return ProviderError(f"{outcome.url} answered HTTP {status}", status_code=status)
+    message = f"{outcome.url} cannot be used as a page: {reason}"
+    return ProviderError(message, status_code=outcome.status_code)
 
 
 def _addresses(result: WebSearchResult) -> tuple[str, ...]:
@@ -159,17 +158,20 @@ def _noted(
 ) -> tuple[WebSearchResult, dict[str, PageOutcome]]:
     pages = dict(zip(urls, outcomes, strict=True))
     warnings = tuple(
-        f"the snippet of {url} stands in for its page, which could not be used ({_reason(error)})"
+        f"the snippet of {url} stands in for its page, which could not be used ({reason})"
         for url, outcome in pages.items()
-        if (error := page_error(outcome)) is not None
+        if (reason := _reason(outcome)) is not None
     )
     if warnings:
         result = result.model_copy(update={"warnings": result.warnings + warnings})
     return result, pages
 
 
-def _reason(error: WebError) -> str:
-    if error.status_code is not None:
-        return f"HTTP {error.status_code}"
-    # A message may hold what changes from call to call; the code does not.
-    return error.code
+def _reason(outcome: PageOutcome) -> str | None:
+    """Return in two words why a page cannot be used, or None if it can."""
+    if isinstance(outcome, WebError):
+        # A message may hold what changes from call to call; the code does not.
+        return outcome.code
+    if outcome.is_usable:
+        return None
+    return f"HTTP {outcome.status_code}" if outcome.text.strip() else "no text"

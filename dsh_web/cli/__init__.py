@@ -1,4 +1,4 @@
-"""The command line: `dsh-web search`, `dsh-web serve`, `dsh-web doctor`, `dsh-web filters`."""
+"""The command line: `dsh-web search`, `fetch`, `serve`, `doctor` and `filters`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STRICT = ("strict", "surrogateescape")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0: it worked; 1: the search or the check failed; 2: the command line is at fault; 130: Ctrl-C.
+    0: it worked; 1: the search, the fetch or the check failed; 2: the command line is at fault; 130: Ctrl-C.
     """
     options = _parser().parse_args(argv)
     _never_fail_to_encode()
@@ -50,14 +50,14 @@ def _abandon_stdout() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     # Here, so that `--version` and a typo do not wait for the whole package.
-    from . import doctor, filters, search, serve
+    from . import doctor, fetch, filters, search, serve
 
     parser = argparse.ArgumentParser(
         prog="dsh-web", description="One dependable way to reach the web."
     )
     parser.add_argument("--version", action="version", version=f"dsh-web {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (search, serve, doctor, filters):
+    for command in (search, fetch, serve, doctor, filters):
         name = command.__name__.rpartition(".")[2]
         subparser = commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
         command.add_arguments(subparser)
