@@ -20,7 +20,8 @@ _STRICT = ("strict", "surrogateescape")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0: it worked; 1: the search, the fetch or the check failed; 2: the command line is at fault; 130: Ctrl-C.
+    0: it worked; 1: the search, the fetch or the check failed; 2: the command line is at fault;
+    130: Ctrl-C.
     """
     options = _parser().parse_args(argv)
     _never_fail_to_encode()

@@ -212,8 +212,7 @@ async def test_the_event_loop_runs_on_during_the_conversion(converting):
     call = PageCall(fetcher, WebFetchRequest(url=URL), None, None, converting)
     task = asyncio.ensure_future(call.run_async(AsyncDriver()))
     # Neither line could be passed if the conversion held the loop.
-    while not converting.started.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(converting.started.wait, 10)
     converting.release.set()
 
     assert (await task).text == "late"
@@ -223,8 +222,7 @@ async def test_cancelling_the_task_leaves_the_conversion_behind(converting):
     fetcher = FakeFetcher({URL: text(URL, "x")})
     call = PageCall(fetcher, WebFetchRequest(url=URL), None, None, converting)
     task = asyncio.ensure_future(call.run_async(AsyncDriver()))
-    while not converting.started.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(converting.started.wait, 10)
 
     task.cancel()
 

@@ -210,8 +210,7 @@ async def test_the_event_loop_runs_on_while_a_page_is_fetched():
     runtime = fetching(FakeFetcher({URL: PAGE}, before))
     task = asyncio.ensure_future(WebFetchTool(runtime=runtime).ainvoke({"url": URL}))
     # Neither line could be passed if the fetch held the loop.
-    while not asked.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(asked.wait, 10)
     release.set()
 
     assert "noon" in await task
@@ -226,8 +225,7 @@ async def test_cancelling_the_task_is_a_cancelled_error():
 
     runtime = fetching(FakeFetcher({URL: PAGE}, before))
     task = asyncio.ensure_future(WebFetchTool(runtime=runtime).ainvoke({"url": URL}))
-    while not asked.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(asked.wait, 10)
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):

@@ -211,8 +211,7 @@ async def test_the_event_loop_runs_on_while_pages_are_read(retriever_of):
 
     retriever, _ = retriever_of(before=before)
     task = asyncio.ensure_future(retriever.ainvoke("q"))
-    while not asked.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(asked.wait, 10)
     release.set()
 
     assert len(await task) == 3

@@ -173,8 +173,7 @@ async def test_the_event_loop_runs_on_while_a_page_is_fetched():
     runtime = fetching(FakeFetcher({URL: PAGE}, before))
     task = asyncio.ensure_future(fetch_tool(runtime).acall(url=URL))
     # Neither line could be passed if the fetch held the loop.
-    while not asked.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(asked.wait, 10)
     release.set()
 
     assert "noon" in (await task).content

@@ -260,8 +260,7 @@ async def test_the_event_loop_runs_on_while_pages_are_read():
 
     reader = WebPageReader(fetching(FakeFetcher(PAGES, before)))
     task = asyncio.ensure_future(reader.aload_data(urls=[A]))
-    while not asked.is_set():
-        await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(asked.wait, 10)
     release.set()
 
     assert len(await task) == 1
