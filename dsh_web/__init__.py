@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from .arguments import SearchFields, SearchFilters
     from .cancel import CancelReason, CancelToken
     from .errors import (
+        BlockedUrlError,
         BudgetExceededError,
         InvalidRequestError,
+        InvalidUrlError,
         ProviderError,
         SelectionError,
         UnsupportedFilterError,
+        UnusablePageError,
         WebCancelledError,
         WebError,
         WebTimeoutError,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from .flow import (
         Emit,
         Flow,
+        Guard,
         HttpHead,
         HttpRequest,
         HttpResponse,
@@ -47,8 +51,10 @@ if TYPE_CHECKING:
         Resolve,
         Sleep,
         TransportError,
+        WaitFor,
     )
     from .metering import Budget, UsageTotal
+    from .providers.http_fetch import HttpFetchProvider
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
@@ -83,11 +89,14 @@ _HOME = {
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
     "errors": (
+        "BlockedUrlError",
         "BudgetExceededError",
         "InvalidRequestError",
+        "InvalidUrlError",
         "ProviderError",
         "SelectionError",
         "UnsupportedFilterError",
+        "UnusablePageError",
         "WebCancelledError",
         "WebError",
         "WebTimeoutError",
@@ -104,6 +113,7 @@ _HOME = {
     "flow": (
         "Emit",
         "Flow",
+        "Guard",
         "HttpHead",
         "HttpRequest",
         "HttpResponse",
@@ -112,7 +122,9 @@ _HOME = {
         "Resolve",
         "Sleep",
         "TransportError",
+        "WaitFor",
     ),
+    "providers.http_fetch": ("HttpFetchProvider",),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
@@ -144,6 +156,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "AsyncSearchStream",
+    "BlockedUrlError",
     "Budget",
     "BudgetExceededError",
     "CancelReason",
@@ -153,11 +166,14 @@ __all__ = [
     "Explanation",
     "FilterSupport",
     "Flow",
+    "Guard",
     "HtmlBody",
+    "HttpFetchProvider",
     "HttpHead",
     "HttpRequest",
     "HttpResponse",
     "InvalidRequestError",
+    "InvalidUrlError",
     "OpenStream",
     "PdfBody",
     "PerplexityAgentProvider",
@@ -181,9 +197,11 @@ __all__ = [
     "TextDelta",
     "TransportError",
     "UnsupportedFilterError",
+    "UnusablePageError",
     "Usage",
     "UsageReported",
     "UsageTotal",
+    "WaitFor",
     "WebCancelledError",
     "WebError",
     "WebFetchProvider",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from .cancel import CancelToken
 from .errors import (
+    WEB_FETCH_TIMEOUT,
+    WEB_TIMEOUT,
     InvalidRequestError,
     ProviderError,
     UnsupportedFilterError,
@@ -52,12 +54,15 @@ class _Limits:
         verb: str,
         cancel: CancelToken | None,
         timeout: float | None,
+        own_timeout: float | None = None,
     ) -> None:
         self.provider = provider
         self.label = str(getattr(provider, "label", None) or provider.id)
         self._verb = verb
         self._cancel = cancel
-        self._timeout = timeout
+        is_own = own_timeout is not None and (timeout is None or own_timeout < timeout)
+        self._timeout = own_timeout if is_own else timeout
+        self._timeout_code = WEB_FETCH_TIMEOUT if is_own else WEB_TIMEOUT
 
     def run(self, work: Callable[[SyncScope], Result]) -> Result:
         """Return what `work` returns under the limits."""
@@ -123,6 +128,7 @@ class _Limits:
         if isinstance(error, DeadlinePassed):
             raise WebTimeoutError(
                 f"{self.label} {self._verb} timed out after {self._timeout:g} s",
+                code=self._timeout_code,
                 provider=provider_id,
             ) from None
         if isinstance(error, WebError):
@@ -359,7 +365,14 @@ def _supported_part(
 
 
 class _FetcherCall(Generic[Result]):
-    """A call of one fetch provider; what comes of it is up to the subclass."""
+    """A call of one fetch provider; what comes of it is up to the subclass.
+
+    Args:
+        provider: Who runs it. A `timeout` of its own (seconds, or None) holds if it is shorter.
+        request: What is asked.
+        cancel: Stops the call.
+        timeout: Seconds; None: no limit.
+    """
 
     def __init__(
         self,
@@ -370,7 +383,8 @@ class _FetcherCall(Generic[Result]):
     ) -> None:
         self._request = request
         self._provider = provider
-        self._limits = _Limits(provider, "fetch", cancel, timeout)
+        own_timeout = getattr(provider, "timeout", None)
+        self._limits = _Limits(provider, "fetch", cancel, timeout, own_timeout)
 
     def run(self, driver: SyncDriver) -> Result:
         """Perform the call, blocking."""
