@@ -17,8 +17,17 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
 
-from dsh_web import CancelToken, ProviderError, WebError, WebPage, WebRuntime
-from langchain_dsh_web import WebFetchTool, WebToolException
+from dsh_web import (
+    CancelToken,
+    HttpFetchProvider,
+    PerplexitySearchProvider,
+    ProviderError,
+    WebError,
+    WebPage,
+    WebRuntime,
+)
+from dsh_web.server import LoopbackServer
+from langchain_dsh_web import WebFetchTool, WebToolException, WebToolkit
 from tests.fetching import FakeFetcher, fetching, html, text
 
 URL = "https://a.example/tides"
@@ -318,3 +327,34 @@ async def test_an_agent_reads_a_page_and_goes_on_after_a_blocked_one(invoke, fet
     assert state["messages"][-1].content == "done"
     stored = agent.get_state(thread).values["messages"][-2].artifact
     assert WebPage.model_validate(stored["result"]) == runtime.read_page(URL)
+
+
+async def test_an_agent_searches_and_reads_what_it_finds_over_loopback(invoke, tmp_path):
+    (tmp_path / "tides.md").write_text("# Tidal power\n\nTurbines turn with the tide.\n")
+    with LoopbackServer(corpus=tmp_path) as server:
+        runtime = WebRuntime()
+        runtime.register_search_provider(
+            PerplexitySearchProvider(api_key=server.api_key, base_url=server.url)
+        )
+        runtime.register_fetch_provider(HttpFetchProvider(allow_private_hosts=True))
+        page = f"{server.url}/pages/1"
+        search = {"name": "web_search", "args": {"queries": ["tide"]}, "id": "call-1"}
+        fetch = {"name": "web_fetch", "args": {"url": page}, "id": "call-2"}
+        script = iter(
+            [
+                AIMessage(content="", tool_calls=[search]),
+                AIMessage(content="", tool_calls=[fetch]),
+                AIMessage(content="done"),
+            ]
+        )
+        tools = WebToolkit(runtime=runtime).get_tools()
+
+        agent = create_agent(ScriptedModel(messages=script), tools=tools)
+        state = await invoke(agent, {"messages": [("user", "?")]})
+
+        found, read = [m for m in state["messages"] if isinstance(m, ToolMessage)]
+        assert "Tidal power" in found.content
+        assert read.content.startswith(f"Fetched {page} (HTTP 200)\n\n")
+        assert "# Tidal power" in read.content
+        assert "Turbines turn with the tide." in read.content
+        runtime.close()
