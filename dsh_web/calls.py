@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .cancel import CancelToken
 from .errors import (
@@ -364,8 +364,8 @@ def _supported_part(
     return sent, (*warnings, f"{message}; it was left out")
 
 
-class _FetcherCall(Generic[Result]):
-    """A call of one fetch provider; what comes of it is up to the subclass.
+class _FetcherCall:
+    """A call of one fetch provider.
 
     Args:
         provider: Who runs it. A `timeout` of its own (seconds, or None) holds if it is shorter.
@@ -386,17 +386,6 @@ class _FetcherCall(Generic[Result]):
         own_timeout = getattr(provider, "timeout", None)
         self._limits = _Limits(provider, "fetch", cancel, timeout, own_timeout)
 
-    def run(self, driver: SyncDriver) -> Result:
-        """Perform the call, blocking."""
-        return self._limits.run(lambda scope: driver.run(self._flow(), scope))
-
-    async def run_async(self, driver: AsyncDriver) -> Result:
-        """Perform the call on the running event loop."""
-        return await self._limits.run_async(lambda scope: driver.run(self._flow(), scope))
-
-    def _flow(self) -> Flow[Result]:
-        raise NotImplementedError
-
     def _fetched(self) -> Flow[WebFetchResult]:
         result = yield from self._provider.fetch_flow(self._request)
         if not isinstance(result, WebFetchResult):
@@ -408,21 +397,26 @@ class _FetcherCall(Generic[Result]):
         return result
 
 
-class FetchCall(_FetcherCall[WebFetchResult]):
+class FetchCall(_FetcherCall):
     """A fetch by one provider."""
 
-    def _flow(self) -> Flow[WebFetchResult]:
-        return self._fetched()
+    def run(self, driver: SyncDriver) -> WebFetchResult:
+        """Perform the call, blocking."""
+        return self._limits.run(lambda scope: driver.run(self._fetched(), scope))
+
+    async def run_async(self, driver: AsyncDriver) -> WebFetchResult:
+        """Perform the call on the running event loop."""
+        return await self._limits.run_async(lambda scope: driver.run(self._fetched(), scope))
 
 
-class PageCall(_FetcherCall[WebPage]):
+class PageCall(_FetcherCall):
     """A fetch by one provider, and the conversion of what was fetched, under the same limits.
 
     Args:
-        provider: Who fetches.
-        request: What is asked.
-        cancel: Stops the call.
-        timeout: Seconds for both; None: no limit.
+        provider: See `FetchCall`.
+        request: See `FetchCall`.
+        cancel: See `FetchCall`.
+        timeout: Seconds for fetch and conversion together; None: no limit.
         convert: Makes a page of what was fetched. It runs off the calling thread, so that a
             cancel or a deadline leaves it behind instead of waiting for it.
     """
@@ -438,7 +432,25 @@ class PageCall(_FetcherCall[WebPage]):
         super().__init__(provider, request, cancel, timeout)
         self._convert = convert
 
-    def _flow(self) -> Flow[WebPage]:
-        fetched = yield from self._fetched()
+    def run(self, driver: SyncDriver) -> WebPage:
+        """Perform the call, blocking."""
+
+        def work(scope: SyncScope) -> WebPage:
+            # Two flows: the connection is given back before the conversion begins.
+            fetched = driver.run(self._fetched(), scope)
+            return driver.run(self._converted(fetched), scope)
+
+        return self._limits.run(work)
+
+    async def run_async(self, driver: AsyncDriver) -> WebPage:
+        """Perform the call on the running event loop."""
+
+        async def work(scope: AsyncScope) -> WebPage:
+            fetched = await driver.run(self._fetched(), scope)
+            return await driver.run(self._converted(fetched), scope)
+
+        return await self._limits.run_async(work)
+
+    def _converted(self, fetched: WebFetchResult) -> Flow[WebPage]:
         page: WebPage = yield Resolve(functools.partial(self._convert, fetched))
         return page

@@ -96,7 +96,7 @@ class RuntimeSettings(BaseModel):
     timeout: float | None = Field(default=None, ge=0)
     """Seconds for a whole call, without a wait for `rate_limiter`; None: the runtime's own."""
     rate_limiter: BaseRateLimiter | None = Field(default=None, exclude=True, repr=False)
-    """Asked for one token per query or page before it is sent."""
+    """Asked for one token per query, and by the fetch tool per page, before it is sent."""
 
     capability: ClassVar[Capability] = "search"
     """What the runtime has to be able to do."""
