@@ -382,6 +382,8 @@ class FetchCall:
         self._request = request
         self._provider = provider
         own_timeout = getattr(provider, "timeout", None)
+        if not isinstance(own_timeout, (int, float)):  # or something else by that name
+            own_timeout = None
         self._limits = _Limits(provider, "fetch", cancel, timeout, own_timeout)
 
     def run(self, driver: SyncDriver) -> WebFetchResult:

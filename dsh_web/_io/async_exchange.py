@@ -116,7 +116,7 @@ class AsyncPooledExchange:
 
         For a caller who knows that the answer is over before its body is.
         """
-        if self._connection is None or not ends_by_itself(self.head):
+        if self._connection is None or self._decoder.is_cut or not ends_by_itself(self.head):
             return
         try:
             async with asyncio.timeout(seconds):

@@ -112,7 +112,7 @@ class SyncPooledExchange:
 
         For a caller who knows that the answer is over before its body is.
         """
-        if self._connection is None or not ends_by_itself(self.head):
+        if self._connection is None or self._decoder.is_cut or not ends_by_itself(self.head):
             return
         limit = SyncScope(seconds, None, None)
         self._connection.link.scope = limit
