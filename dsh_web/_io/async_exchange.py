@@ -99,6 +99,8 @@ class AsyncPooledExchange:
                 if chunk is None:
                     await self._response.aclose()
                     self._decoder.finish()
+                    # Before whoever waits for the end of this exchange can ask for another.
+                    await self.close()
                     return b""
                 # One read can hold thousands of chunks, and none of them waits.
                 self._count += 1

@@ -90,6 +90,8 @@ class SyncPooledExchange:
                 if chunk is None:
                     self._response.close()
                     self._decoder.finish()
+                    # Before whoever waits for the end of this exchange can ask for another.
+                    self.close()
                     return b""
                 # One read can hold thousands of chunks, and none of them waits.
                 self._scope.check()
