@@ -384,6 +384,8 @@ class _FetcherCall:
         self._request = request
         self._provider = provider
         own_timeout = getattr(provider, "timeout", None)
+        if not isinstance(own_timeout, (int, float)):  # or something else by that name
+            own_timeout = None
         self._limits = _Limits(provider, "fetch", cancel, timeout, own_timeout)
 
     def _fetched(self) -> Flow[WebFetchResult]:

@@ -130,10 +130,12 @@ def redirect_target(page: PageUrl, location: str, *, max_length: int) -> PageUrl
     location = location.strip(" \t\r\n\f").replace(" ", "%20")
     if _FORBIDDEN.search(location):
         raise _invalid(location, "it holds a control character or a backslash")
-    try:
-        return read_page_url(urljoin(page.url, location), max_length=max_length)
-    except ValueError:  # what urljoin says to brackets that are no IPv6 address
-        raise _invalid(location, "it cannot be read") from None
+    # What looks absolute is read as such, or not at all: joined, `http:/host` would become a path.
+    if location.startswith("//"):
+        location = f"{page.scheme}:{location}"
+    elif _SCHEME.fullmatch(location) is None:
+        location = urljoin(page.url, location)
+    return read_page_url(location, max_length=max_length)
 
 
 def matches_domain(page: PageUrl, domains: Sequence[str]) -> str | None:
@@ -235,4 +237,5 @@ def _mapped(host: str, url: str) -> str:
 def _target(text: str) -> str:
     # A percent sign that encodes nothing would make two readings of one target.
     encoded = quote(_UNESCAPED_PERCENT.sub("%25", text), safe=_SAFE_IN_TARGET)
-    return encoded if encoded.startswith("/") else f"/{encoded}"
+    path, _, query = encoded.partition("?")
+    return (path or "/") + (f"?{query}" if query else "")

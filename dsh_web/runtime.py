@@ -53,8 +53,10 @@ class WebRuntime(RuntimeHolder):
             sending their own. Off by default.
         cache: Keep good results in this mapping and answer identical calls from it, for example
             `cachetools.TTLCache(maxsize=256, ttl=600)`. Default: no cache.
-        http_client: An `httpx.Client` of yours that every request goes through. It stays yours to
-            close. A cancel then leaves a running exchange behind instead of interrupting it.
+        http_client: An `httpx.Client` of yours that every request to a provider goes through. It
+            stays yours to close. A cancel then leaves a running exchange behind instead of
+            interrupting it. Pages are fetched without it, since it would look up by itself the
+            addresses that were checked.
         async_http_client: The same for the async methods.
         ssl_context: TLS settings for the built-in connections, for example a private CA.
     """

@@ -73,7 +73,11 @@ class WebFetchResult(Frozen):
 
 @runtime_checkable
 class WebFetchProvider(Protocol):
-    """What `WebRuntime.register_fetch_provider` needs."""
+    """What `WebRuntime.register_fetch_provider` needs.
+
+    Optional members: `label`, `unavailable_reason()`, and `timeout`, seconds after which a fetch
+    of this provider ends with `WEB_FETCH_TIMEOUT` if the call's own limit is not shorter.
+    """
 
     @property
     def id(self) -> str:

@@ -99,6 +99,8 @@ class AsyncPooledExchange:
                 if chunk is None:
                     await self._response.aclose()
                     self._decoder.finish()
+                    # Before whoever waits for the end of this exchange can ask for another.
+                    await self.close()
                     return b""
                 # One read can hold thousands of chunks, and none of them waits.
                 self._count += 1
@@ -116,7 +118,7 @@ class AsyncPooledExchange:
 
         For a caller who knows that the answer is over before its body is.
         """
-        if self._connection is None or not ends_by_itself(self.head):
+        if self._connection is None or self._decoder.is_cut or not ends_by_itself(self.head):
             return
         try:
             async with asyncio.timeout(seconds):

@@ -90,6 +90,8 @@ class SyncPooledExchange:
                 if chunk is None:
                     self._response.close()
                     self._decoder.finish()
+                    # Before whoever waits for the end of this exchange can ask for another.
+                    self.close()
                     return b""
                 # One read can hold thousands of chunks, and none of them waits.
                 self._scope.check()
@@ -112,7 +114,7 @@ class SyncPooledExchange:
 
         For a caller who knows that the answer is over before its body is.
         """
-        if self._connection is None or not ends_by_itself(self.head):
+        if self._connection is None or self._decoder.is_cut or not ends_by_itself(self.head):
             return
         limit = SyncScope(seconds, None, None)
         self._connection.link.scope = limit

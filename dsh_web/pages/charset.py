@@ -79,9 +79,8 @@ _LOOK_AT = 4096
 
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _META = re.compile(rb"<meta[\s/][^>]*>", re.IGNORECASE)
-_META_CHARSET = re.compile(rb"""[\s/"';]charset\s*=\s*["']?\s*([^\s"'/>;]+)""", re.IGNORECASE)
-_IS_TYPE = re.compile(rb"""http-equiv\s*=\s*["']?content-type""", re.IGNORECASE)
-_CHARSET_ATTRIBUTE = re.compile(rb"""[\s/"']charset\s*=""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rb"""([^\s"'/>=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_IN_CONTENT = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';]+)""", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([^"']+)["']""")
 
 
@@ -155,10 +154,20 @@ def _named_inside(start: bytes | bytearray, kind: PageKind) -> str | None:
     if kind != "html":
         return None
     for tag in _META.findall(_COMMENT.sub(b"", start)):
-        if not (_CHARSET_ATTRIBUTE.search(tag) or _IS_TYPE.search(tag)):
-            continue
-        found = _META_CHARSET.search(tag)
-        codec = codec_for(found[1].decode("latin-1")) if found else None
+        codec = codec_for(_label_in(tag))
         if codec is not None:
             return codec
     return None
+
+
+def _label_in(tag: bytes) -> str | None:
+    """Return the label that a `meta` element names, if it names one."""
+    attributes: dict[bytes, bytes] = {}
+    for found in _ATTRIBUTE.finditer(tag, len(b"<meta")):
+        # The first of several attributes of one name counts.
+        attributes.setdefault(found[1].lower(), found[2] or found[3] or found[4] or b"")
+    label = attributes.get(b"charset")
+    if label is None and attributes.get(b"http-equiv", b"").strip().lower() == b"content-type":
+        inside = _IN_CONTENT.search(attributes.get(b"content", b""))
+        label = inside[1] if inside else None
+    return None if label is None else label.decode("latin-1")

@@ -103,8 +103,8 @@ class HttpFetchProvider:
         max_redirects: int = 5,
         user_agent: str = f"dsh-web/{__version__}",
         allow_private_hosts: bool = False,
-        allow_domains: Iterable[str] | None = None,
-        deny_domains: Iterable[str] = (),
+        allow_domains: str | Iterable[str] | None = None,
+        deny_domains: str | Iterable[str] = (),
         max_connections_per_host: int | None = None,
         resolve: Callable[[str], Sequence[str]] | None = None,
         dial: Callable[[str, int], tuple[str, int]] | None = None,
@@ -116,8 +116,8 @@ class HttpFetchProvider:
         self.max_redirects = max_redirects
         self.user_agent = user_agent
         self.allow_private_hosts = allow_private_hosts
-        self.allow_domains = None if allow_domains is None else normalize_domains(allow_domains)
-        self.deny_domains = normalize_domains(deny_domains)
+        self.allow_domains = None if allow_domains is None else _sites(allow_domains)
+        self.deny_domains = _sites(deny_domains)
         self.max_connections_per_host = max_connections_per_host
         self._resolve = resolve
         self._dial = dial
@@ -319,6 +319,10 @@ def _failed(page: PageUrl, error: TransportError) -> ProviderError:
     return ProviderError(
         f"fetching {shown_page(page.url)} failed: {error}", retryable=error.is_connect_failure
     )
+
+
+def _sites(domains: str | Iterable[str]) -> tuple[str, ...]:
+    return normalize_domains([domains] if isinstance(domains, str) else domains)
 
 
 def _is_int(value: Any) -> bool:
