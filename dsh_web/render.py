@@ -13,7 +13,13 @@ from typing import Final
 
 from .seam import WebSearchResult, WebSearchSource
 
-__all__ = ["DEFAULT_MAX_CHARS", "SearchText", "render_search"]
+__all__ = [
+    "DEFAULT_MAX_CHARS",
+    "SearchText",
+    "close_blocks",
+    "link_destination",
+    "render_search",
+]
 
 _LONGEST_DATE = 60
 """Characters; a date is short, whatever stands in its place."""
@@ -43,10 +49,10 @@ def render_search(result: WebSearchResult, max_chars: int | None = DEFAULT_MAX_C
         max_chars: Cap in code points; None: no cap. Snippets are shortened first, then titles
             fall back to host names, then the answer is cut; addresses only ever go whole.
     """
-    answer = _closed((result.content or "").strip())
+    answer = close_blocks((result.content or "").strip())
     sources = result.sources or _finance_pages(result)
     if not answer:
-        answer = _closed("\n\n".join(record.content.strip() for record in result.finance))
+        answer = close_blocks("\n\n".join(record.content.strip() for record in result.finance))
     if not answer and not sources:
         return SearchText(NOTHING, is_cut=False)
     full = _assemble(answer, [_item(source) for source in sources], result.truncated)
@@ -73,7 +79,7 @@ _HTML_ENDS = {
 }
 
 
-def _closed(answer: str) -> str:
+def close_blocks(answer: str) -> str:
     """Return `answer` with a block that it leaves open closed, so that the sources stay outside.
 
     An answer that was cut at its token limit often ends inside a code fence.
@@ -109,7 +115,7 @@ def _assemble(answer: str, items: list[str], is_truncated: bool) -> str:
 
 def _item(source: WebSearchSource, snippet: str | None = None, *, label: str | None = None) -> str:
     text = _one_line(source.snippet or "") if snippet is None else snippet
-    line = f"- [{_link_text(label or source.label)}]({_destination(source.url)})"
+    line = f"- [{_link_text(label or source.label)}]({link_destination(source.url)})"
     if text:
         line += f" — {_inline(text)}"
     if source.published_at:
@@ -207,7 +213,7 @@ def _inline(text: str) -> str:
 _UNSAFE_IN_DESTINATION = re.compile(r"[\s\x00-\x20\x7f<>\\]")
 
 
-def _destination(url: str) -> str:
+def link_destination(url: str) -> str:
     """Return `url` so that CommonMark reads exactly it back as a link destination."""
     url = _UNSAFE_IN_DESTINATION.sub(lambda m: _percent_encoded(m.group()), url)
     url = "".join(c if c.isprintable() else _percent_encoded(c) for c in url)
