@@ -36,11 +36,13 @@ from ..flow import (
     HttpRequest,
     OpenStream,
     ReadChunk,
+    Resolve,
     TransportError,
     WaitFor,
 )
-from ..pages.charset import decode_page
+from ..pages.charset import Decoded, decode_page
 from ..pages.media_type import MediaType, read_media_type
+from ..pages.shed import shed_unseen
 from ..seam_fetch import HtmlBody, TextBody, WebFetchRequest, WebFetchResult
 from ..turns import Turns
 
@@ -68,7 +70,8 @@ class HttpFetchProvider:
         max_url_length: Characters of an address. Default 2048.
         max_response_bytes: Decompressed bytes of a page. A server that announces more is refused
             (`WEB_FETCH_TOO_LARGE`); a page that grows beyond is cut, and `truncated` says so.
-        max_body_chars: Characters of the result's `content`. A longer one is cut.
+        max_body_chars: Characters of the result's `content`. A longer one is cut; an HTML page
+            loses first what no reader sees of it, such as scripts, styles and comments.
         timeout: Seconds for the whole fetch, redirects included (`WEB_FETCH_TIMEOUT`); None: only
             the call's own `timeout` holds.
         max_redirects: Redirects to follow, within the origin only.
@@ -273,13 +276,7 @@ class HttpFetchProvider:
         data = yield from self._body(page)
         is_whole = len(data) <= self.max_response_bytes
         del data[self.max_response_bytes :]
-        decoded = decode_page(
-            data,
-            label=media_type.charset,
-            kind=media_type.kind,
-            max_chars=self.max_body_chars,
-            is_whole=is_whole,
-        )
+        decoded = yield from self._decoded(data, media_type, is_whole)
         kind = HtmlBody if media_type.kind == "html" else TextBody
         return WebFetchResult(
             url=page.url,
@@ -288,6 +285,22 @@ class HttpFetchProvider:
             # 206 without a range asked for: the server itself sends a part only.
             truncated=decoded.is_cut or not is_whole or head.status == 206,
         )
+
+    def _decoded(self, data: bytearray, media_type: MediaType, is_whole: bool) -> Flow[Decoded]:
+        decode = functools.partial(
+            decode_page,
+            data,
+            label=media_type.charset,
+            kind=media_type.kind or "text",
+            is_whole=is_whole,
+        )
+        limit = self.max_body_chars
+        decoded = decode(max_chars=limit)
+        if not decoded.is_cut or media_type.kind != "html":
+            return decoded
+        # Megabytes of it: off the caller's thread, where an event loop may be waiting.
+        whole: str = yield Resolve(lambda: shed_unseen(decode(max_chars=len(data)).text))
+        return Decoded(whole[:limit], len(whole) > limit)
 
     def _body(self, page: PageUrl) -> Flow[bytearray]:
         data = bytearray()
