@@ -25,6 +25,7 @@ _EXTRAS = {
     "server": "uvicorn",
     "cli": "rich",
     "compression": "brotli",
+    "pdf": "pypdf",
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn
 
 from .._version import __version__
 from ..addresses import refusal_of
+from ..cancel import CancelToken
 from ..domains import normalize_domains
 from ..errors import (
     WEB_FETCH_TOO_LARGE,
@@ -36,18 +37,21 @@ from ..flow import (
     HttpRequest,
     OpenStream,
     ReadChunk,
+    Resolve,
     TransportError,
     WaitFor,
 )
-from ..pages.charset import decode_page
+from ..pages.charset import Decoded, decode_page
 from ..pages.media_type import MediaType, read_media_type
-from ..seam_fetch import HtmlBody, TextBody, WebFetchRequest, WebFetchResult
+from ..pages.pdf import PdfText, pdf_text
+from ..pages.shed import shed_unseen
+from ..seam_fetch import HtmlBody, PdfBody, TextBody, WebFetchRequest, WebFetchResult
 from ..turns import Turns
 
 __all__ = ["HttpFetchProvider"]
 
 _ACCEPT = (
-    "text/html, application/xhtml+xml, text/*;q=0.9, "
+    "text/html, application/xhtml+xml, application/pdf;q=0.9, text/*;q=0.9, "
     "application/json;q=0.8, application/xml;q=0.8, */*;q=0.1"
 )
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -68,7 +72,8 @@ class HttpFetchProvider:
         max_url_length: Characters of an address. Default 2048.
         max_response_bytes: Decompressed bytes of a page. A server that announces more is refused
             (`WEB_FETCH_TOO_LARGE`); a page that grows beyond is cut, and `truncated` says so.
-        max_body_chars: Characters of the result's `content`. A longer one is cut.
+        max_body_chars: Characters of the result's `content`. A longer one is cut; an HTML page
+            loses first what no reader sees of it, such as scripts, styles and comments.
         timeout: Seconds for the whole fetch, redirects included (`WEB_FETCH_TIMEOUT`); None: only
             the call's own `timeout` holds.
         max_redirects: Redirects to follow, within the origin only.
@@ -266,20 +271,19 @@ class HttpFetchProvider:
         if head.status in _WITHOUT_BODY or length == "0":
             return WebFetchResult(url=page.url, status_code=head.status, body=TextBody(content=""))
         media_type = read_media_type(head.headers.get("content-type"))
-        if media_type is None or media_type.kind in (None, "pdf"):
+        if media_type is None or media_type.kind is None:
             self._refuse_type(page, head, media_type)
         if length.isdecimal() and int(length[:20]) > self.max_response_bytes:
             self._refuse_size(page, head, f"has {length[:20]} bytes")
         data = yield from self._body(page)
         is_whole = len(data) <= self.max_response_bytes
+        if media_type.kind == "pdf":
+            if not is_whole:
+                # What it is made of stands at its end.
+                self._refuse_size(page, head, f"is a PDF of more than {len(data) - 1} bytes")
+            return (yield from self._read_pdf(page, head, data))
         del data[self.max_response_bytes :]
-        decoded = decode_page(
-            data,
-            label=media_type.charset,
-            kind=media_type.kind,
-            max_chars=self.max_body_chars,
-            is_whole=is_whole,
-        )
+        decoded = yield from self._decoded(data, media_type, is_whole)
         kind = HtmlBody if media_type.kind == "html" else TextBody
         return WebFetchResult(
             url=page.url,
@@ -288,6 +292,43 @@ class HttpFetchProvider:
             # 206 without a range asked for: the server itself sends a part only.
             truncated=decoded.is_cut or not is_whole or head.status == 206,
         )
+
+    def _read_pdf(self, page: PageUrl, head: HttpHead, data: bytearray) -> Flow[WebFetchResult]:
+        ended = CancelToken()
+        read = functools.partial(
+            pdf_text, data, max_chars=self.max_body_chars, stop=lambda: ended.cancelled
+        )
+        try:
+            pdf: PdfText = yield Resolve(read)
+        except UnusablePageError as error:
+            raise UnusablePageError(
+                f"{shown_page(page.url)} {error.message}", status_code=head.status
+            ) from error.__cause__
+        finally:
+            # A reader that was left behind stops too.
+            ended.cancel()
+        return WebFetchResult(
+            url=page.url,
+            status_code=head.status,
+            body=PdfBody(content=pdf.text, page_count=pdf.page_count),
+            truncated=pdf.is_cut or head.status == 206,
+        )
+
+    def _decoded(self, data: bytearray, media_type: MediaType, is_whole: bool) -> Flow[Decoded]:
+        decode = functools.partial(
+            decode_page,
+            data,
+            label=media_type.charset,
+            kind=media_type.kind or "text",
+            is_whole=is_whole,
+        )
+        limit = self.max_body_chars
+        decoded = decode(max_chars=limit)
+        if not decoded.is_cut or media_type.kind != "html":
+            return decoded
+        # Megabytes of it: off the caller's thread, where an event loop may be waiting.
+        whole: str = yield Resolve(lambda: shed_unseen(decode(max_chars=len(data)).text))
+        return Decoded(whole[:limit], len(whole) > limit)
 
     def _body(self, page: PageUrl) -> Flow[bytearray]:
         data = bytearray()
@@ -302,7 +343,7 @@ class HttpFetchProvider:
     def _refuse_type(self, page: PageUrl, head: HttpHead, media_type: MediaType | None) -> NoReturn:
         what = "names no content type" if media_type is None else f"is {media_type.essence[:100]}"
         raise UnusablePageError(
-            f"{shown_page(page.url)} {what}: only HTML, text, JSON and XML can be read",
+            f"{shown_page(page.url)} {what}: only HTML, text, JSON, XML and PDF can be read",
             status_code=head.status,
         )
 
