@@ -74,7 +74,8 @@ def to_markdown(
     return PageText(text[:max_chars].rstrip() if is_cut else text, _title(html), is_cut)
 
 
-_TITLE = re.compile(r"<title(?:\s[^>]*)?>([^<]*)", re.IGNORECASE)
+# Every repetition below is bounded: a page of a million beginnings must not take for ever.
+_TITLE = re.compile(r"<title(?:\s[^<>]{0,500})?>([^<]{0,2000})", re.IGNORECASE)
 
 
 def _title(page: str) -> str | None:
@@ -83,8 +84,8 @@ def _title(page: str) -> str | None:
 
 
 _SCRIPTED = re.compile(
-    r"""\b(?:href|src)\s*=\s*(?:"\s*(?:javascript|vbscript|data):[^"]*"|"""
-    r"""'\s*(?:javascript|vbscript|data):[^']*')""",
+    r"""\b(?:href|src)\s{0,9}=\s{0,9}(?:"\s{0,9}(?:javascript|vbscript|data):[^"]*"|"""
+    r"""'\s{0,9}(?:javascript|vbscript|data):[^']*')""",
     re.IGNORECASE,
 )
 
@@ -93,7 +94,10 @@ def _without_scripted_links(page: str) -> str:
     return _SCRIPTED.sub("", page)
 
 
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)(?:[^>\"']|\"[^\"]*\"|'[^']*')*>")
+_TAG = re.compile(
+    r"<(/?)([a-zA-Z][a-zA-Z0-9-]{0,50})"
+    r"(?:[^<>\"']{1,5000}|\"[^\"]{0,5000}\"|'[^']{0,5000}'){0,300}+>"
+)
 _FLOATING: Final = frozenset(
     (
         # Without an end tag.

@@ -64,19 +64,14 @@ def _assembled(page: WebPage, text: str, is_cut: bool, boundaries: bool) -> str:
 
 
 _OURS = re.compile(
-    r"^([^\S\n]*)(?:(Fetched\s[^\n]*)\((HTTP\s)|\((The page (?:was cut|has no)))",
+    r"^(?=[^\S\n]*(?:Fetched\s[^\n]*\(HTTP\s|\(The page (?:was cut|has no)))",
     re.MULTILINE | re.IGNORECASE,
 )
 
 
 def _unforged(text: str) -> str:
-    """Return `text` with each line that reads like one of ours visibly not being one."""
+    """Return `text` with each line that reads like one of ours quoted, which ours never are."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    # Every line end that a reader may take for one.
     lines = re.sub("[\v\f\x1c-\x1e\x85\u2028\u2029]", "\n", lines)
-
-    def escaped(line: re.Match[str]) -> str:
-        if line[4] is not None:
-            return f"{line[1]}\\({line[4]}"
-        return f"{line[1]}{line[2]}\\({line[3]}"
-
-    return _OURS.sub(escaped, lines)
+    return _OURS.sub("> ", lines)
