@@ -48,7 +48,7 @@ class WebFetchTool(RuntimeSettings, BaseTool):
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    capability: ClassVar[Capability] = "fetch"
+    _capability: ClassVar[Capability] = "fetch"
     artifact_schema: ClassVar[int] = 1
     """Version of the artifact's own keys; it changes when a reader would have to."""
 

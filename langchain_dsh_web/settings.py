@@ -98,7 +98,7 @@ class RuntimeSettings(BaseModel):
     rate_limiter: BaseRateLimiter | None = Field(default=None, exclude=True, repr=False)
     """Asked for one token per query, and by the fetch tool per page, before it is sent."""
 
-    capability: ClassVar[Capability] = "search"
+    _capability: ClassVar[Capability] = "search"
     """What the runtime has to be able to do."""
 
     _environment: EnvironmentRuntime | None = PrivateAttr(default=None)
@@ -117,7 +117,7 @@ class RuntimeSettings(BaseModel):
             return self.runtime
         if self._environment is None:
             self._environment = EnvironmentRuntime(self._runtime_from_env)
-        return self._environment.get(self.capability)
+        return self._environment.get(self._capability)
 
     def _known_runtime(self) -> WebRuntime | None:
         """Return the runtime if there is one already."""
