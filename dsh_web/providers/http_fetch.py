@@ -56,6 +56,8 @@ _ACCEPT = (
 )
 _REDIRECTS = (301, 302, 303, 307, 308)
 _WITHOUT_BODY = (204, 205, 304)
+_SHED_FROM = 20
+"""An article is looked for in so many times the characters that are kept."""
 _HINT = " unless a developer sets HttpFetchProvider(allow_private_hosts=True)"
 _OWN = ("_guard", "_turns")
 _POSITIVE = ("max_url_length", "max_response_bytes", "max_body_chars")
@@ -169,9 +171,35 @@ class HttpFetchProvider:
         with self._turns.ask(page.host) as turn:
             if not turn.signal.cancelled:
                 yield WaitFor(turn.signal)
-            return (yield from self._fetch(page))
+            page, head = yield from self._open(page)
+            media_type = self._readable_type(page, head)
+            data = (yield from self._body(page)) if media_type else bytearray()
+        # The host's turn is over; what follows concerns nobody else.
+        is_whole = len(data) <= self.max_response_bytes
+        body: HtmlBody | TextBody | PdfBody
+        if media_type is None:
+            body, is_cut = TextBody(content=""), False
+        elif media_type.kind == "pdf":
+            if not is_whole:
+                # What it is made of stands at its end.
+                self._refuse_size(page, head, f"is a PDF of more than {len(data) - 1} bytes")
+            pdf = yield from self._pdf(page, head, data)
+            body = PdfBody(content=pdf.text, page_count=pdf.page_count)
+            is_cut = pdf.is_cut
+        else:
+            text = yield from self._text(data, media_type)
+            body = (HtmlBody if media_type.kind == "html" else TextBody)(content=text.text)
+            is_cut = text.is_cut or not is_whole
+        return WebFetchResult(
+            url=page.url,
+            status_code=head.status,
+            body=body,
+            # 206 without a range asked for: the server itself sends a part only.
+            truncated=is_cut or head.status == 206,
+        )
 
-    def _fetch(self, page: PageUrl) -> Flow[WebFetchResult]:
+    def _open(self, page: PageUrl) -> Flow[tuple[PageUrl, HttpHead]]:
+        """Return the page at the end of all redirects, and its head."""
         head: HttpHead
         for hops in range(self.max_redirects + 1):
             try:
@@ -185,8 +213,8 @@ class HttpFetchProvider:
                 raise _failed(page, error) from error
             location = head.headers.get("location")
             if head.status not in _REDIRECTS or location is None:
-                return (yield from self._read(page, head))
-            page = self._followed(page, location)
+                return page, head
+            page = self._followed(page, head.status, location)
         raise BlockedUrlError(
             f"{shown_page(page.url)} is the end of {self.max_redirects} redirects, which is as "
             "many as are followed",
@@ -205,7 +233,7 @@ class HttpFetchProvider:
             guard=self._guard,
         )
 
-    def _followed(self, page: PageUrl, location: str) -> PageUrl:
+    def _followed(self, page: PageUrl, status: int, location: str) -> PageUrl:
         """Return where a redirect leads, if it may be followed."""
         try:
             target = redirect_target(page, location, max_length=self.max_url_length)
@@ -215,6 +243,7 @@ class HttpFetchProvider:
                 f"{shown_page(page.url)} redirects to an address that cannot be followed: "
                 f"{error.message}",
                 code=WEB_REDIRECT_BLOCKED,
+                status_code=status,
             ) from error
         if target.origin != page.origin:
             # In full: whoever asked can only go on with the very address.
@@ -222,6 +251,7 @@ class HttpFetchProvider:
                 f"{shown_page(page.url)} redirects to another site, which is not followed: fetch "
                 f"{target.url} instead if that is what you want",
                 code=WEB_REDIRECT_BLOCKED,
+                status_code=status,
             )
         return target
 
@@ -260,7 +290,13 @@ class HttpFetchProvider:
 
     # -- the page ------------------------------------------------------------------------------
 
-    def _read(self, page: PageUrl, head: HttpHead) -> Flow[WebFetchResult]:
+    def _readable_type(self, page: PageUrl, head: HttpHead) -> MediaType | None:
+        """Return what the page is; None: it has no body.
+
+        Raises:
+            ProviderError: It is no answer to a request for a page.
+            UnusablePageError: It has no text, or too much.
+        """
         if head.status < 200:
             raise ProviderError(
                 f"fetching {shown_page(page.url)} failed: the server answered with the interim "
@@ -269,31 +305,25 @@ class HttpFetchProvider:
             )
         length = head.headers.get("content-length", "")
         if head.status in _WITHOUT_BODY or length == "0":
-            return WebFetchResult(url=page.url, status_code=head.status, body=TextBody(content=""))
+            return None
         media_type = read_media_type(head.headers.get("content-type"))
         if media_type is None or media_type.kind is None:
             self._refuse_type(page, head, media_type)
         if length.isdecimal() and int(length[:20]) > self.max_response_bytes:
             self._refuse_size(page, head, f"has {length[:20]} bytes")
-        data = yield from self._body(page)
-        is_whole = len(data) <= self.max_response_bytes
-        if media_type.kind == "pdf":
-            if not is_whole:
-                # What it is made of stands at its end.
-                self._refuse_size(page, head, f"is a PDF of more than {len(data) - 1} bytes")
-            return (yield from self._read_pdf(page, head, data))
-        del data[self.max_response_bytes :]
-        decoded = yield from self._decoded(data, media_type, is_whole)
-        kind = HtmlBody if media_type.kind == "html" else TextBody
-        return WebFetchResult(
-            url=page.url,
-            status_code=head.status,
-            body=kind(content=decoded.text),
-            # 206 without a range asked for: the server itself sends a part only.
-            truncated=decoded.is_cut or not is_whole or head.status == 206,
-        )
+        return media_type
 
-    def _read_pdf(self, page: PageUrl, head: HttpHead, data: bytearray) -> Flow[WebFetchResult]:
+    def _body(self, page: PageUrl) -> Flow[bytearray]:
+        data = bytearray()
+        try:
+            # Beyond the cap nothing is read, so that the connection is closed, not drained.
+            while len(data) <= self.max_response_bytes and (piece := (yield ReadChunk())):
+                data += piece
+        except TransportError as error:
+            raise _failed(page, error) from error
+        return data
+
+    def _pdf(self, page: PageUrl, head: HttpHead, data: bytearray) -> Flow[PdfText]:
         ended = CancelToken()
         read = functools.partial(
             pdf_text, data, max_chars=self.max_body_chars, stop=lambda: ended.cancelled
@@ -307,14 +337,11 @@ class HttpFetchProvider:
         finally:
             # A reader that was left behind stops too.
             ended.cancel()
-        return WebFetchResult(
-            url=page.url,
-            status_code=head.status,
-            body=PdfBody(content=pdf.text, page_count=pdf.page_count),
-            truncated=pdf.is_cut or head.status == 206,
-        )
+        return pdf
 
-    def _decoded(self, data: bytearray, media_type: MediaType, is_whole: bool) -> Flow[Decoded]:
+    def _text(self, data: bytearray, media_type: MediaType) -> Flow[Decoded]:
+        is_whole = len(data) <= self.max_response_bytes
+        del data[self.max_response_bytes :]
         decode = functools.partial(
             decode_page,
             data,
@@ -326,19 +353,15 @@ class HttpFetchProvider:
         decoded = decode(max_chars=limit)
         if not decoded.is_cut or media_type.kind != "html":
             return decoded
-        # Megabytes of it: off the caller's thread, where an event loop may be waiting.
-        whole: str = yield Resolve(lambda: shed_unseen(decode(max_chars=len(data)).text))
-        return Decoded(whole[:limit], len(whole) > limit)
 
-    def _body(self, page: PageUrl) -> Flow[bytearray]:
-        data = bytearray()
-        try:
-            # Beyond the cap nothing is read, so that the connection is closed, not drained.
-            while len(data) <= self.max_response_bytes and (piece := (yield ReadChunk())):
-                data += piece
-        except TransportError as error:
-            raise _failed(page, error) from error
-        return data
+        def shortened() -> Decoded:
+            source, is_cut = decode(max_chars=_SHED_FROM * limit)
+            text = shed_unseen(source)
+            return Decoded(text[:limit], is_cut or len(text) > limit)
+
+        # Megabytes of it: off the caller's thread, where an event loop may be waiting.
+        shorter: Decoded = yield Resolve(shortened)
+        return shorter
 
     def _refuse_type(self, page: PageUrl, head: HttpHead, media_type: MediaType | None) -> NoReturn:
         what = "names no content type" if media_type is None else f"is {media_type.essence[:100]}"
