@@ -24,11 +24,14 @@ if TYPE_CHECKING:
         read_citations,
     )
     from .errors import (
+        BlockedUrlError,
         BudgetExceededError,
         InvalidRequestError,
+        InvalidUrlError,
         ProviderError,
         SelectionError,
         UnsupportedFilterError,
+        UnusablePageError,
         WebCancelledError,
         WebError,
         WebTimeoutError,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from .flow import (
         Emit,
         Flow,
+        Guard,
         HttpHead,
         HttpRequest,
         HttpResponse,
@@ -53,8 +57,10 @@ if TYPE_CHECKING:
         Resolve,
         Sleep,
         TransportError,
+        WaitFor,
     )
     from .metering import Budget, UsageTotal
+    from .providers.http_fetch import HttpFetchProvider
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
@@ -81,6 +87,7 @@ if TYPE_CHECKING:
         WebFetchRequest,
         WebFetchResult,
     )
+    from .seam_page import WebPage
     from .streams import AsyncSearchStream, SearchStream
 
 _HOME = {
@@ -95,11 +102,14 @@ _HOME = {
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
     "errors": (
+        "BlockedUrlError",
         "BudgetExceededError",
         "InvalidRequestError",
+        "InvalidUrlError",
         "ProviderError",
         "SelectionError",
         "UnsupportedFilterError",
+        "UnusablePageError",
         "WebCancelledError",
         "WebError",
         "WebTimeoutError",
@@ -116,6 +126,7 @@ _HOME = {
     "flow": (
         "Emit",
         "Flow",
+        "Guard",
         "HttpHead",
         "HttpRequest",
         "HttpResponse",
@@ -124,7 +135,9 @@ _HOME = {
         "Resolve",
         "Sleep",
         "TransportError",
+        "WaitFor",
     ),
+    "providers.http_fetch": ("HttpFetchProvider",),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
@@ -141,6 +154,7 @@ _HOME = {
         "WebFetchRequest",
         "WebFetchResult",
     ),
+    "seam_page": ("WebPage",),
     "seam": (
         "FilterSupport",
         "Usage",
@@ -156,6 +170,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "AsyncSearchStream",
+    "BlockedUrlError",
     "Budget",
     "BudgetExceededError",
     "CancelReason",
@@ -166,11 +181,14 @@ __all__ = [
     "Explanation",
     "FilterSupport",
     "Flow",
+    "Guard",
     "HtmlBody",
+    "HttpFetchProvider",
     "HttpHead",
     "HttpRequest",
     "HttpResponse",
     "InvalidRequestError",
+    "InvalidUrlError",
     "OpenStream",
     "PdfBody",
     "PerplexityAgentProvider",
@@ -194,9 +212,11 @@ __all__ = [
     "TextDelta",
     "TransportError",
     "UnsupportedFilterError",
+    "UnusablePageError",
     "Usage",
     "UsageReported",
     "UsageTotal",
+    "WaitFor",
     "WebCancelledError",
     "WebError",
     "WebFetchProvider",
@@ -204,6 +224,7 @@ __all__ = [
     "WebFetchResult",
     "WebFinance",
     "WebImage",
+    "WebPage",
     "WebRuntime",
     "WebSearchProvider",
     "WebSearchRequest",

@@ -20,6 +20,8 @@ __all__ = [
     "Excerpt",
     "SearchExcerpts",
     "SearchText",
+    "close_blocks",
+    "link_destination",
     "render_search",
     "search_excerpts",
 ]
@@ -111,9 +113,9 @@ def search_excerpts(
 
 
 def _shown_parts(result: WebSearchResult) -> tuple[str, tuple[WebSearchSource, ...]]:
-    answer = _closed((result.content or "").strip())
+    answer = close_blocks((result.content or "").strip())
     if not answer:
-        answer = _closed("\n\n".join(record.content.strip() for record in result.finance))
+        answer = close_blocks("\n\n".join(record.content.strip() for record in result.finance))
     return answer, result.sources or _finance_pages(result)
 
 
@@ -135,7 +137,7 @@ _HTML_ENDS = {
 }
 
 
-def _closed(answer: str) -> str:
+def close_blocks(answer: str) -> str:
     """Return `answer` with a block that it leaves open closed, so that the sources stay outside.
 
     An answer that was cut at its token limit often ends inside a code fence.
@@ -171,7 +173,7 @@ def _assemble(answer: str, items: list[str], is_truncated: bool) -> str:
 
 def _item(source: WebSearchSource, snippet: str | None = None, *, label: str | None = None) -> str:
     text = _one_line(source.snippet or "") if snippet is None else snippet
-    line = f"- [{_link_text(label or source.label)}]({_destination(source.url)})"
+    line = f"- [{_link_text(label or source.label)}]({link_destination(source.url)})"
     if text:
         line += f" — {_inline(text)}"
     if source.published_at:
@@ -315,7 +317,7 @@ def _inline(text: str) -> str:
 _UNSAFE_IN_DESTINATION = re.compile(r"[\s\x00-\x20\x7f<>\\]")
 
 
-def _destination(url: str) -> str:
+def link_destination(url: str) -> str:
     """Return `url` so that CommonMark reads exactly it back as a link destination."""
     url = _UNSAFE_IN_DESTINATION.sub(lambda m: _percent_encoded(m.group()), url)
     url = "".join(c if c.isprintable() else _percent_encoded(c) for c in url)

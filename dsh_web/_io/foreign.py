@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from ..flow import HttpHead, HttpRequest
-from .decode import ACCEPT_ENCODING, BodyDecoder
+from .decode import BodyDecoder, accept_encoding
 from .exchange import head_of
 from .offload import call_in_thread, call_in_thread_async
 from .scope import SyncScope
@@ -34,6 +34,7 @@ class _Blocking:
         try:
             self.head = _head(self._response, request)
             self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._pieces: Iterator[bytes] = iter(())
             if self._response.is_stream_consumed:
                 # Read already, by a mock transport or by a hook of the caller's, and decoded.
                 self._decoder = BodyDecoder({}, request.max_bytes)
@@ -45,12 +46,13 @@ class _Blocking:
             raise
 
     def read(self) -> bytes:
-        for chunk in self._chunks:
-            piece = self._decoder.decode(chunk)
-            if piece:
-                return piece
-        self._decoder.finish()
-        return b""
+        while not (piece := next(self._pieces, b"")):
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                self._decoder.finish()
+                return b""
+            self._pieces = self._decoder.pieces(chunk)
+        return piece
 
     def close(self) -> None:
         self._response.close()
@@ -131,6 +133,7 @@ class ForeignAsyncExchange:
             self._response = response
             self.head = _head(response, request)
             self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._pieces: Iterator[bytes] = iter(())
             if response.is_stream_consumed:
                 # Read already, by a mock transport or by a hook of the caller's, and decoded.
                 self._decoder = BodyDecoder({}, request.max_bytes)
@@ -144,12 +147,13 @@ class ForeignAsyncExchange:
 
     async def read(self) -> bytes:
         """Return the next decoded bytes; empty at the end of the body."""
-        async for chunk in self._chunks:
-            piece = self._decoder.decode(chunk)
-            if piece:
-                return piece
-        self._decoder.finish()
-        return b""
+        while not (piece := next(self._pieces, b"")):
+            chunk = await anext(self._chunks, None)
+            if chunk is None:
+                self._decoder.finish()
+                return b""
+            self._pieces = self._decoder.pieces(chunk)
+        return piece
 
     async def close(self) -> None:
         """Release the connection to its client, and the client if it was made for this."""
@@ -171,7 +175,7 @@ def _build(
 ) -> httpx.Request:
     import httpx
 
-    headers = {"accept-encoding": ACCEPT_ENCODING, **request.headers}
+    headers = {"accept-encoding": accept_encoding(), **request.headers}
     headers |= {name: secret.reveal() for name, secret in request.secret_headers.items()}
     if request.bearer is not None:
         headers["authorization"] = f"Bearer {request.bearer.reveal()}"
