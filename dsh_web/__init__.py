@@ -17,6 +17,12 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .arguments import SearchFields, SearchFilters
     from .cancel import CancelReason, CancelToken
+    from .citations import (
+        CitationAudit,
+        audit_citations,
+        normalize_citations,
+        read_citations,
+    )
     from .errors import (
         BlockedUrlError,
         BudgetExceededError,
@@ -61,6 +67,7 @@ if TYPE_CHECKING:
     from .registry import ProviderStatus
     from .retry import RetryPolicy, open_with_retries, send_with_retries
     from .runtime import WebRuntime
+    from .saved import read_again, read_saved
     from .seam import (
         FilterSupport,
         Usage,
@@ -85,6 +92,12 @@ if TYPE_CHECKING:
 _HOME = {
     "arguments": ("SearchFields", "SearchFilters"),
     "cancel": ("CancelReason", "CancelToken"),
+    "citations": (
+        "CitationAudit",
+        "audit_citations",
+        "normalize_citations",
+        "read_citations",
+    ),
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
     "errors": (
@@ -130,6 +143,7 @@ _HOME = {
     "registry": ("ProviderStatus",),
     "retry": ("RetryPolicy", "open_with_retries", "send_with_retries"),
     "runtime": ("WebRuntime",),
+    "saved": ("read_again", "read_saved"),
     "seam_citations": ("Citation",),
     "seam_fetch": (
         "HtmlBody",
@@ -160,6 +174,7 @@ __all__ = [
     "CancelReason",
     "CancelToken",
     "Citation",
+    "CitationAudit",
     "Emit",
     "Explanation",
     "FilterSupport",
@@ -214,7 +229,12 @@ __all__ = [
     "WebSearchSource",
     "WebTimeoutError",
     "__version__",
+    "audit_citations",
+    "normalize_citations",
     "open_with_retries",
+    "read_again",
+    "read_citations",
+    "read_saved",
     "send_with_retries",
 ]
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequ
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .cancel import CancelToken
+from .citations import with_citations
 from .errors import (
     WEB_FETCH_TIMEOUT,
     WEB_TIMEOUT,
@@ -303,12 +304,13 @@ class SearchCall:
             self._meter.record_failure(reported[-1] if reported else None)
 
     def _counted(self, result: WebSearchResult) -> WebSearchResult:
-        """Return `result` with its answer parsed, after counting what it has consumed.
+        """Return `result` with its answer read, after counting what it has consumed.
 
         An answer that is not what was asked for has cost its price all the same, but must not be
         kept for others.
         """
         self._meter.record(result)
+        result = with_citations(result)
         if self._request.response_format is None:
             return result
         try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from .citations.results import shifted
 from .errors import InvalidRequestError
 from .seam import Usage, WebSearchResult, WebSearchSource
+from .seam_citations import Citation, Span
 
 Member = TypeVar("Member")
 
@@ -53,8 +55,12 @@ def merge_results(
     """
     if len(results) == 1:
         return cap_sources(results[0], max_results)
+    content, spans = _answers(queries, results)
     merged = WebSearchResult(
-        content=_answers(queries, results),
+        content=content,
+        citations=_citations(results, spans),
+        citation_contract=_common([r.citation_contract for r in results if r.content]),
+        answer_spans=tuple(span for span in spans if span is not None),
         sources=tuple(_interleaved(results)),
         truncated=any(result.truncated for result in results),
         provider=results[0].provider,
@@ -89,17 +95,37 @@ def _paid(results: Sequence[WebSearchResult]) -> Sequence[WebSearchResult]:
     return [result for result in results if not result.cached] or results
 
 
-def _answers(queries: Sequence[str], results: Sequence[WebSearchResult]) -> str | None:
-    sections = [
-        f"## {' '.join(query.split())}\n\n{result.content}"
-        for query, result in zip(queries, results, strict=True)
-        if result.content
-    ]
-    return "\n\n".join(sections) or None
+def _answers(
+    queries: Sequence[str], results: Sequence[WebSearchResult]
+) -> tuple[str | None, list[Span | None]]:
+    """Return the answers under their queries, and where each stands; None for no answer."""
+    content = ""
+    spans: list[Span | None] = []
+    for query, result in zip(queries, results, strict=True):
+        if not result.content:
+            spans.append(None)
+            continue
+        content += "\n\n" if content else ""
+        content += f"## {' '.join(query.split())}\n\n"
+        spans.append((len(content), len(content) + len(result.content)))
+        content += result.content
+    return content or None, spans
+
+
+def _citations(
+    results: Sequence[WebSearchResult], spans: Sequence[Span | None]
+) -> tuple[Citation, ...]:
+    """Return the records of all answers, each of which resolved in its own list."""
+    answers = [(r, span) for r, span in zip(results, spans, strict=True) if span is not None]
+    return tuple(
+        shifted(record, start, answer_index=index)
+        for index, (result, (start, _)) in enumerate(answers)
+        for record in result.citations
+    )
 
 
 def _common(values: Sequence[str | None]) -> str | None:
-    return values[0] if len(set(values)) == 1 else None
+    return values[0] if values and len(set(values)) == 1 else None
 
 
 def _unique(values: Iterable[Member]) -> tuple[Member, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .seam import WebFinance, WebSearchResult, WebSearchSource
+from .seam_citations import Citation
 
 __all__ = ["Passage", "passages"]
 
@@ -21,8 +22,12 @@ class Passage:
     """The same for all passages of a page."""
     text: str
     metadata: dict[str, str]
-    """`source`, `url`, `provider` and `chunk_id` always; `title`, `published_at`, `updated_at`
-    and `kind` where known. Nothing that changes from call to call."""
+    """`source`, `url`, `provider` and `chunk_id` always; `title`, `published_at`, `updated_at`,
+    `kind` and, for an answer, `citation_contract` where known. Nothing that changes from call to
+    call."""
+    citations: tuple[Citation, ...] = ()
+    """The records of an answer; their spans are positions in `text`. A source has none: which
+    numbers cite it differs from answer to answer."""
 
 
 def passages(result: WebSearchResult, *, include_answer: bool = False) -> Iterator[Passage]:
@@ -79,7 +84,9 @@ def _answer(result: WebSearchResult) -> Passage:
         "kind": "answer",
         "chunk_id": passage_id,
     }
-    return Passage(passage_id, passage_id, text, metadata)
+    if result.citation_contract is not None:
+        metadata["citation_contract"] = result.citation_contract
+    return Passage(passage_id, passage_id, text, metadata, result.citations)
 
 
 def _digest(*parts: str) -> str:

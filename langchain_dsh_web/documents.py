@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langchain_core.documents import Document
 
 from dsh_web import WebSearchResult
@@ -14,13 +16,20 @@ def to_documents(result: WebSearchResult, *, include_answer: bool = False) -> li
     """Return one document per source, in order; the answer, if asked for and given, comes first.
 
     Metadata holds known values only, all of them text: `source`, `url`, `title`, `published_at`,
-    `updated_at`, `provider`, `chunk_id`; the answer has `kind: "answer"` and no `url`. The same
-    passage is an equal document in every call, so retrievers that merge lists can de-duplicate.
+    `updated_at`, `provider`, `chunk_id`. The same passage is an equal document in every call, so
+    retrievers that merge lists can de-duplicate; the numbers by which an answer cites it are for
+    that reason not in it, see `citation_numbers`.
+
+    The answer has `kind: "answer"` and no `url`, and where it cites, `citation_contract` and
+    `citations`: a list of dumped `dsh_web.Citation` records whose spans are positions in
+    `page_content`.
     """
     return [_document(passage) for passage in passages(result, include_answer=include_answer)]
 
 
 def _document(passage: Passage) -> Document:
     # Always there, if need be as "": a document prompt that names it raises where it is missing.
-    metadata = {"title": ""} | passage.metadata
+    metadata: dict[str, Any] = {"title": ""} | passage.metadata
+    if passage.citations:
+        metadata["citations"] = [record.model_dump(mode="json") for record in passage.citations]
     return Document(id=passage.id, page_content=passage.text, metadata=metadata)

@@ -58,7 +58,8 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
     k: Count = 5
     """Most documents per call, 1 or more; the answer document does not count."""
     include_answer: bool = False
-    """Put the provider's answer, if it gives one, first: a document marked `kind: "answer"`."""
+    """Put the provider's answer, if it gives one, first: a document marked `kind: "answer"`,
+    which carries its citation records; see `langchain_dsh_web.citations`."""
 
     def _get_relevant_documents(
         self,

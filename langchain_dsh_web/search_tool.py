@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from dsh_web import CancelToken, InvalidRequestError, WebError, WebRuntime, WebSearchResult
-from dsh_web.render import DEFAULT_MAX_CHARS, render_search
+from dsh_web.render import DEFAULT_MAX_CHARS, render_search, search_excerpts
 from dsh_web.tool_args import read_queries, web_search_arguments, web_search_description
 
+from .blocks import search_result_blocks
 from .errors import WebToolException, failure_text
 from .events import search_event
 from .listeners import Listeners
@@ -21,6 +22,9 @@ from .rate_limits import await_turns, wait_for_turns
 from .settings import Count, SearchSettings
 
 __all__ = ["WebSearchTool"]
+
+Content: TypeAlias = str | list[dict[str, Any]]
+"""Text, or content blocks."""
 
 
 class WebSearchTool(SearchSettings, BaseTool):
@@ -37,7 +41,8 @@ class WebSearchTool(SearchSettings, BaseTool):
         {"schema": 1, "kind": "web_search", "queries": [...], "result": {...},
          "text_truncated": False}
 
-    `result` is the whole `dsh_web.WebSearchResult`; `WebSearchResult.model_validate` reads it back.
+    `result` is the whole `dsh_web.WebSearchResult`, citation records included;
+    `WebSearchResult.model_validate` reads it back.
     Usage, warnings and request ids also go to listeners, as the custom event `dsh_web.search`;
     while a single query runs, `dsh_web.progress` tells them what the provider does and finds.
 
@@ -67,6 +72,11 @@ class WebSearchTool(SearchSettings, BaseTool):
     """Most sources in one call, over all its queries."""
     max_output_chars: Count | None = DEFAULT_MAX_CHARS
     """Cap on the text, in code points; None: no cap. The artifact is never cut."""
+    citation_blocks: Literal["none", "search_result"] = "none"
+    """`search_result`: where there are sources, the content is a list of blocks that Anthropic's
+    models cite natively, the answer as a text block before them. Only for chat models that know
+    these blocks (Anthropic, Bedrock Converse): others fail or show the model raw data, and a tool
+    cannot know who calls it. The artifact is the same."""
     include_raw: bool = False
     """Keep the provider's body in the artifact, under `result.raw`."""
     cancel: CancelToken | None = Field(default=None, exclude=True, repr=False)
@@ -111,7 +121,7 @@ class WebSearchTool(SearchSettings, BaseTool):
         *,
         run_manager: CallbackManagerForToolRun | None = None,
         **arguments: Any,
-    ) -> tuple[str, dict[str, Any]]:
+    ) -> tuple[Content, dict[str, Any]]:
         queries = self._queries(text, arguments)
         listeners = Listeners(run_manager)
         try:
@@ -135,7 +145,7 @@ class WebSearchTool(SearchSettings, BaseTool):
         *,
         run_manager: AsyncCallbackManagerForToolRun | None = None,
         **arguments: Any,
-    ) -> tuple[str, dict[str, Any]]:
+    ) -> tuple[Content, dict[str, Any]]:
         queries = self._queries(text, arguments)
         listeners = Listeners(run_manager)
         try:
@@ -174,17 +184,27 @@ class WebSearchTool(SearchSettings, BaseTool):
 
     def _output(
         self, queries: tuple[str, ...], result: WebSearchResult
-    ) -> tuple[str, dict[str, Any]]:
-        shown = render_search(result, self.max_output_chars)
+    ) -> tuple[Content, dict[str, Any]]:
+        content, is_cut = self._content(result)
         excluded = set() if self.include_raw else {"raw"}
         artifact = {
             "schema": self.artifact_schema,
             "kind": "web_search",
             "queries": list(queries),
             "result": result.model_dump(mode="json", exclude=excluded),
-            "text_truncated": shown.is_cut,
+            "text_truncated": is_cut,
         }
-        return shown.text, artifact
+        return content, artifact
+
+    def _content(self, result: WebSearchResult) -> tuple[Content, bool]:
+        """Return what the model is shown, and whether it was cut."""
+        if self.citation_blocks == "search_result":
+            excerpts = search_excerpts(result, self.max_output_chars)
+            # Without a source there is nothing to cite, and no block that could say so.
+            if excerpts.sources:
+                return search_result_blocks(excerpts), excerpts.is_cut
+        shown = render_search(result, self.max_output_chars)
+        return shown.text, shown.is_cut
 
     def _runtime_from_env(self) -> WebRuntime:
         return WebRuntime.from_env(max_queries=self.max_queries)

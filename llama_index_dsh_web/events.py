@@ -8,7 +8,7 @@ what is known before there is a result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.events import BaseEvent
@@ -21,6 +21,19 @@ __all__ = ["WebSearchEvent", "WebSearchProgress", "WebSearchProgressEvent", "dis
 
 dispatcher = get_dispatcher("llama_index_dsh_web")
 """Where this package's events and spans start; handlers of the root dispatcher see them too."""
+
+
+_REPORTED: Final = {
+    "truncated",
+    "provider",
+    "model",
+    "request_id",
+    "finish_reason",
+    "usage",
+    "warnings",
+    "related_questions",
+    "images",
+}
 
 
 class WebSearchEvent(BaseEvent):
@@ -57,9 +70,7 @@ class WebSearchEvent(BaseEvent):
     @classmethod
     def of(cls, queries: Sequence[str], result: WebSearchResult) -> WebSearchEvent:
         """Return the event for `result`."""
-        facts = result.model_dump(
-            mode="json", exclude={"content", "sources", "raw"}, exclude_none=True
-        )
+        facts = result.model_dump(mode="json", include=_REPORTED, exclude_none=True)
         return cls(queries=list(queries), source_count=len(result.sources), **facts)
 
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    BaseNode,
+    NodeRelationship,
+    NodeWithScore,
+    RelatedNodeInfo,
+    TextNode,
+)
+from pydantic import TypeAdapter, ValidationError
 
-from dsh_web import WebSearchResult
+from dsh_web import Citation, InvalidRequestError, WebSearchResult
 from dsh_web.passages import Passage, passages
 
-__all__ = ["search_nodes"]
+__all__ = ["citations_of", "passage_node", "search_nodes"]
 
-HIDDEN_FROM_LLM: Final = ("source", "provider", "chunk_id")
+HIDDEN_FROM_LLM: Final = ("source", "provider", "chunk_id", "citation_contract", "citations")
 """`source` repeats `url`; the rest is of no use to a reader. Title, url and dates stay visible."""
+
+_RECORDS: Final = TypeAdapter(tuple[Citation, ...])
 
 
 def search_nodes(
@@ -22,23 +31,46 @@ def search_nodes(
 
     Args:
         result: A search result.
-        include_answer: Put the provider's answer first, as a node marked `kind: "answer"`.
+        include_answer: Put the provider's answer first, as a node marked `kind: "answer"`, which
+            carries its citation records; see `citations_of`.
         score_from_rank: Score 1/rank, rank from 1; False: every score is None.
     """
     found = passages(result, include_answer=include_answer)
     return [
-        NodeWithScore(node=_node(passage), score=1 / rank if score_from_rank else None)
+        NodeWithScore(node=passage_node(passage), score=1 / rank if score_from_rank else None)
         for rank, passage in enumerate(found, start=1)
     ]
 
 
-def _node(passage: Passage) -> TextNode:
+def citations_of(node: BaseNode) -> tuple[Citation, ...]:
+    """Return the records that an answer's node carries; none for any other node.
+
+    Raises:
+        InvalidRequestError: `metadata["citations"]` is something else than records as JSON text.
+    """
+    text = node.metadata.get("citations")
+    if text is None:
+        return ()
+    try:
+        return _RECORDS.validate_json(text)
+    except ValidationError as error:
+        raise InvalidRequestError(
+            'metadata["citations"] holds something else than citation records as JSON text'
+        ) from error
+
+
+def passage_node(passage: Passage) -> TextNode:
+    """Return a new node for `passage`."""
+    metadata = dict(passage.metadata)
+    if passage.citations:
+        # As text: vector stores take flat values only.
+        metadata["citations"] = _RECORDS.dump_json(passage.citations).decode()
     return TextNode(
         id_=passage.id,
         text=passage.text,
-        metadata=dict(passage.metadata),
+        metadata=metadata,
         excluded_llm_metadata_keys=list(HIDDEN_FROM_LLM),
         # An address or a date in the embedded text would only blur it.
-        excluded_embed_metadata_keys=[name for name in passage.metadata if name != "title"],
+        excluded_embed_metadata_keys=[name for name in metadata if name != "title"],
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.page_id)},
     )

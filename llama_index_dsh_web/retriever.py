@@ -39,7 +39,8 @@ class WebSearchRetriever(BaseRetriever):
     Args:
         runtime: Who searches. None: a runtime built from the environment at the first call.
         k: Most sources per query, 1 or more; the answer does not count.
-        include_answer: Put the provider's answer first, as a node marked `kind: "answer"`.
+        include_answer: Put the provider's answer first, as a node marked `kind: "answer"`, which
+            carries its citation records; see `llama_index_dsh_web.citations`.
         score_from_rank: Score 1/rank, rank from 1. It says nothing but the order; fusion and
             post-processors need a number. False: every score is None.
         callback_manager: LlamaIndex's own.

@@ -7,14 +7,15 @@ import dataclasses
 import re
 from functools import partial
 from importlib.metadata import version
-from typing import Any, ClassVar, Final, Unpack
+from typing import Any, ClassVar, Final, Literal, Unpack
 
+from llama_index.core.base.llms.types import CitableBlock, ContentBlock, TextBlock
 from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
 from llama_index.core.tools.tool_spec.base import SPEC_FUNCTION_TYPE, BaseToolSpec
 from llama_index.core.tools.types import DefaultToolFnSchema
 
 from dsh_web import InvalidRequestError, WebRuntime, WebSearchResult
-from dsh_web.render import DEFAULT_MAX_CHARS, render_search
+from dsh_web.render import DEFAULT_MAX_CHARS, render_search, search_excerpts
 from dsh_web.tool_args import read_queries, web_search_arguments, web_search_description
 
 from .events import WebSearchEvent, dispatcher
@@ -45,7 +46,11 @@ class WebToolSpec(BaseToolSpec):
         runtime: Who searches. None: a runtime built from the environment at the first call.
         max_queries: Most queries per call; a runtime that allows fewer lowers it.
         max_results: Most sources per call, over all its queries; None: no bound.
-        max_output_chars: Cap on the text in code points; None: no cap.
+        max_output_chars: Cap on the text in code points, blocks included; None: no cap.
+        citation_blocks: `"citable"`: after the text comes a `CitableBlock` for each source, which
+            Anthropic's models cite natively. The text, which is all that a `ReActAgent` reads, then
+            takes up half of `max_output_chars` at most. Only for LLM classes that know these
+            blocks: OpenAI's, for one, fail on them, and a tool cannot know who calls it.
         **options: Time limit, cancel token and filters; see `SearchOptions`.
 
     Raises:
@@ -61,8 +66,13 @@ class WebToolSpec(BaseToolSpec):
         max_queries: int = 4,
         max_results: int | None = 8,
         max_output_chars: int | None = DEFAULT_MAX_CHARS,
+        citation_blocks: Literal["none", "citable"] = "none",
         **options: Unpack[SearchOptions],
     ) -> None:
+        if citation_blocks not in ("none", "citable"):
+            raise InvalidRequestError(
+                f'citation_blocks must be "none" or "citable", not {citation_blocks!r}'
+            )
         if max_output_chars is not None and max_output_chars < 1:
             raise InvalidRequestError(f"max_output_chars must be 1 or more, not {max_output_chars}")
         if max_queries < 1:
@@ -71,6 +81,7 @@ class WebToolSpec(BaseToolSpec):
         allowed = max_queries if runtime is None else runtime.max_queries
         self._max_queries = min(max_queries, allowed)
         self._max_output_chars = max_output_chars
+        self._has_citable_blocks = citation_blocks == "citable"
         handle = RuntimeHandle(runtime, max_queries=max_queries)
         self._call = SearchCall(handle, max_results, options)
 
@@ -163,19 +174,36 @@ class WebToolSpec(BaseToolSpec):
         self, asked: dict[str, Any], queries: tuple[str, ...], result: WebSearchResult
     ) -> ToolOutput:
         dispatcher.event(WebSearchEvent.of(queries, result))
-        shown = render_search(result, self._max_output_chars)
+        blocks, is_cut = self._blocks(result)
         return ToolOutput(
             tool_name=TOOL_NAME,
-            content=shown.text,
+            blocks=blocks,
             raw_input={"args": [], "kwargs": asked},
             raw_output={
                 "schema": OUTPUT_SCHEMA,
                 "kind": "web_search",
                 "queries": list(queries),
                 "result": result.model_dump(mode="json"),
-                "text_truncated": shown.is_cut,
+                "text_truncated": is_cut,
             },
         )
+
+    def _blocks(self, result: WebSearchResult) -> tuple[list[ContentBlock], bool]:
+        """Return what the model is shown, and whether it was cut."""
+        cap = self._max_output_chars
+        if not self._has_citable_blocks:
+            shown = render_search(result, cap)
+            return [TextBlock(text=shown.text)], shown.is_cut
+        shown = render_search(result, None if cap is None else (cap + 1) // 2)
+        left = None if cap is None else cap - len(shown.text)
+        excerpts = search_excerpts(result, left, include_answer=False)
+        citable = (
+            CitableBlock(
+                title=excerpt.title, source=excerpt.url, content=[TextBlock(text=excerpt.text)]
+            )
+            for excerpt in excerpts.sources
+        )
+        return [TextBlock(text=shown.text), *citable], shown.is_cut or excerpts.is_cut
 
 
 def _asked(queries: Any, arguments: dict[str, Any]) -> dict[str, Any]:

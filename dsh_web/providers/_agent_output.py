@@ -6,19 +6,25 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ..citations import Annotation, Reference, references_of
 from ..seam import Usage, WebFinance
-from ._shape import Reader, is_web_url
+from ._shape import Reader, is_web_url, web_url
 from ._sources import SourceList
 
 __all__ = [
+    "CONTRACT",
     "WEB_ITEMS",
     "add_sources",
+    "annotations_of",
     "answer_text",
     "finance_of",
     "image_records",
+    "references_in",
     "tool_calls_of",
     "usage_of",
 ]
+
+CONTRACT: Final = "perplexity-agent/2026-10"
 
 _RESULT_LISTS = ("search_results", "people_search_results")
 _SEARCH_TOOLS = ("search_web", "search_people", "finance_search")
@@ -45,14 +51,59 @@ def add_sources(reader: Reader, sources: SourceList, item: dict[str, Any]) -> No
 
 def answer_text(reader: Reader, items: list[dict[str, Any]]) -> str | None:
     """Return all text parts of all messages, joined; None when there is none."""
-    parts = [
-        part["text"]
+    return "".join(part["text"] for part in _text_parts(reader, items)) or None
+
+
+def _text_parts(reader: Reader, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for item in items:
+        if item.get("type") == "message":
+            for part in reader.records(item, "content"):
+                if part.get("type") == "output_text" and reader.text(part, "text"):
+                    yield part
+
+
+def annotations_of(reader: Reader, items: list[dict[str, Any]]) -> list[Annotation]:
+    """Return the links that came with the answer, their offsets those of the joined text."""
+    found = []
+    offset = 0
+    for part in _text_parts(reader, items):
+        for note in reader.records(part, "annotations"):
+            url = web_url(note.get("url"))
+            start, end = reader.integer(note, "start_index"), reader.integer(note, "end_index")
+            if url is None or start is None or end is None:
+                continue
+            if end <= len(part["text"]):  # beyond its own part it would point into another
+                title = reader.text(note, "title")
+                found.append(Annotation(url, title, offset + start, offset + end))
+        offset += len(part["text"])
+    return found
+
+
+def references_in(
+    reader: Reader, items: list[dict[str, Any]], sources: SourceList
+) -> dict[tuple[str, int], Reference]:
+    """Return what the markers of the answer lead to.
+
+    A number is the `id` of a result, over all result items together; results are not in the order
+    of their ids, so positions mean nothing. What a run that only fetched pages writes, `[web:0]`,
+    is documented nowhere and taken as an index into its pages, with low confidence.
+    """
+    numbered = [source for source in sources.found if source.ids]
+    references = references_of(numbered, contract=CONTRACT)
+    pages = [
+        entry
         for item in items
-        if item.get("type") == "message"
-        for part in reader.records(item, "content")
-        if part.get("type") == "output_text" and reader.text(part, "text")
+        if item.get("type") == "fetch_url_results"
+        for entry in reader.items(item, "contents")
     ]
-    return "".join(parts) or None
+    has_results = any(item.get("type") in _RESULT_LISTS for item in items)
+    for number, entry in enumerate(pages[:1] if has_results else pages):
+        url = web_url(entry.get("url")) if isinstance(entry, dict) else None
+        if url is not None:
+            title = reader.text(entry, "title")
+            named = title if title and title.strip() else None
+            references.setdefault(("web", number), Reference(url, named, "low"))
+    return references
 
 
 def usage_of(reader: Reader, data: dict[str, Any]) -> Usage | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
+from ..citations import Reference
 from ..seam import Usage
-from ._shape import Reader
+from ._shape import Reader, web_url
 from ._sources import SourceList
 
-__all__ = ["add_sources", "content_of", "first_choice", "usage_of"]
+__all__ = ["CONTRACT", "add_sources", "content_of", "first_choice", "references_in", "usage_of"]
+
+CONTRACT: Final = "perplexity-sonar/2026-06"
 
 
 def first_choice(reader: Reader, data: dict[str, Any]) -> dict[str, Any]:
@@ -46,10 +50,39 @@ def add_sources(
     for position, url in enumerate(citations, start=1):
         sources.add_link(url, ids=(position,))
     if not citations:
-        # OpenRouter keeps the sources of a Sonar answer only in OpenAI-style annotations.
-        for position, note in enumerate(reader.records(message, "annotations"), start=1):
-            nested = note.get("url_citation")
-            sources.add_entry(nested if isinstance(nested, dict) else note, ids=(position,))
+        for position, entry in enumerate(_annotated_pages(reader, message), start=1):
+            sources.add_entry(entry, ids=(position,))
+
+
+def references_in(
+    reader: Reader, data: dict[str, Any], message: dict[str, Any]
+) -> dict[tuple[str, int], Reference]:
+    """Return what the markers of the answer lead to.
+
+    `[n]` is `citations[n-1]`, also where the richer list lacks that page; without such a list it
+    is `search_results[n-1]`. Titles come from `search_results`.
+    """
+    results = reader.items(data, "search_results")
+    listed = reader.items(data, "citations")
+    entries: list[Any] = [{"url": url} for url in listed] or results
+    entries = entries or list(_annotated_pages(reader, message))
+    titles: dict[str | None, str] = {}
+    for entry in entries if entries is results else (*results, *entries):
+        title = entry.get("title") if isinstance(entry, dict) else None
+        if isinstance(title, str) and title.strip():
+            titles.setdefault(web_url(entry.get("url")), title)
+    return {
+        ("web", number): Reference(url, titles.get(url))
+        for number, entry in enumerate(entries, start=1)
+        if isinstance(entry, dict) and (url := web_url(entry.get("url"))) is not None
+    }
+
+
+def _annotated_pages(reader: Reader, message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what OpenRouter keeps of a Sonar answer's sources: only OpenAI-style annotations."""
+    for note in reader.records(message, "annotations"):
+        nested = note.get("url_citation")
+        yield nested if isinstance(nested, dict) else note
 
 
 def _numbers(citations: list[Any]) -> dict[str, tuple[int, ...]]:

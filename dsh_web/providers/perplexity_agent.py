@@ -10,16 +10,20 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from ..citations import read_citations
 from ..errors import ProviderError, UnsupportedFilterError
 from ..filters import set_filters
 from ..prices import agent_cost, effort_cost
 from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
 from ._agent_output import (
+    CONTRACT,
     WEB_ITEMS,
     add_sources,
+    annotations_of,
     answer_text,
     finance_of,
     image_records,
+    references_in,
     tool_calls_of,
     usage_of,
 )
@@ -212,6 +216,14 @@ class PerplexityAgentProvider(StreamingProvider):
         return WebSearchResult(
             content=content,
             sources=sources.found,
+            citations=read_citations(
+                content,
+                references_in(reader, items, sources),
+                contract=CONTRACT,
+                provider=self.id,
+                annotations=annotations_of(reader, items),
+            ),
+            citation_contract=CONTRACT,
             provider=self.id,
             model=reader.text(body.data, "model"),
             request_id=reader.text(body.data, "id") or body.request_id,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from ..citations import read_citations
 from ..errors import InvalidRequestError
 from ..prices import sonar_cost
 from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
@@ -29,7 +30,14 @@ from ._perplexity_fields import (
 )
 from ._perplexity_stream import StreamingProvider
 from ._shape import Reader
-from ._sonar_body import add_sources, content_of, first_choice, usage_of
+from ._sonar_body import (
+    CONTRACT,
+    add_sources,
+    content_of,
+    first_choice,
+    references_in,
+    usage_of,
+)
 from ._sonar_stream import SonarAssembler
 from ._sources import SourceList, read_images
 
@@ -152,6 +160,13 @@ class PerplexitySonarProvider(StreamingProvider):
         return WebSearchResult(
             content=content,
             sources=sources.found,
+            citations=read_citations(
+                content,
+                references_in(reader, body.data, message),
+                contract=CONTRACT,
+                provider=self.id,
+            ),
+            citation_contract=CONTRACT,
             provider=self.id,
             model=reader.text(body.data, "model"),
             request_id=reader.text(body.data, "id") or body.request_id,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsh_web import WebFinance, WebSearchResult, WebSearchSource
+from dsh_web import Citation, WebFinance, WebSearchResult, WebSearchSource
 from dsh_web.passages import Passage, passages
 
 URL = "https://a.example/x"
@@ -134,3 +134,28 @@ def test_market_data_becomes_passages_where_there_are_no_pages():
         passage.metadata["url"],
         passage.metadata["kind"],
     )
+
+
+def test_an_answer_carries_its_records_and_a_source_none():
+    record = Citation(
+        provider="p",
+        source_type="web",
+        source_index=1,
+        url=URL,
+        marker_span=(3, 6),
+        claim_span=(0, 2),
+        raw_marker="[1]",
+        resolved=True,
+    )
+
+    answer, found = passages_of(
+        WebSearchSource(url=URL, snippet="Text."),
+        content="So [1].",
+        citations=(record,),
+        citation_contract="markers/1",
+        include_answer=True,
+    )
+
+    assert ((record,), "markers/1") == (answer.citations, answer.metadata["citation_contract"])
+    assert () == found.citations
+    assert "citation_contract" not in found.metadata

@@ -310,3 +310,12 @@ def test_market_data_is_shown_where_there_is_nothing_else():
 
     assert "EXM 3.00" == text.splitlines()[0]
     assert ["https://f.example/exm"] == links(text)
+
+
+def test_a_limit_that_leaves_no_room_for_any_source_is_said_in_words():
+    result = result_of(source("https://a.example/" + "x" * 200, title="One"))
+
+    shown = render_search(result, 100)
+
+    assert "The search found sources, but the output limit leaves no room for any." == shown.text
+    assert shown.is_cut

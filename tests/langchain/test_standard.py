@@ -69,3 +69,15 @@ class TestToolWithoutNetwork(ToolsUnitTests):
     @property
     def tool_invoke_params_example(self) -> dict[str, Any]:
         return {"queries": ["how do I cancel an asyncio task"]}
+
+
+class TestToolWithCitationBlocks(TestTool):
+    @property
+    def tool_constructor_params(self) -> dict[str, Any]:
+        return {"runtime": self.runtime, "citation_blocks": "search_result"}
+
+
+class TestToolWithCitationBlocksWithoutNetwork(TestToolWithoutNetwork):
+    @property
+    def tool_constructor_params(self) -> dict[str, Any]:
+        return {"citation_blocks": "search_result"}

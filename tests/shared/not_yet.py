@@ -8,21 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_CITATIONS = "citation records come with the citation parser"
 _FETCH = "the fetch provider comes later"
 _PARALLEL = "the Parallel providers come later"
 
 SURFACES: Final = {
-    "citations": _CITATIONS,
     "fetch": _FETCH,
     "parallel_search": _PARALLEL,
 }
 """Surface, also where it is the `surface` inside an `errors` case."""
 
 KEYS: Final = {
-    "citations": _CITATIONS,
-    "unresolved": _CITATIONS,
-    "citation_urls_in_text_order": _CITATIONS,
     "markdown_contains": _FETCH,
     "markdown_contains_if_ok": _FETCH,
     "markdown_excludes": _FETCH,
@@ -55,10 +50,5 @@ RECORDED_APIS: Final = {
 }
 """`<provider>/<api>` of a recording."""
 
-RECORDED_KEYS: Final = {
-    "marker_kinds": _CITATIONS,
-    "n_markers": _CITATIONS,
-    "n_markers_after_think": _CITATIONS,
-    "unresolved_markers": _CITATIONS,
-}
+RECORDED_KEYS: Final[Mapping[str, str]] = {}
 """Expectation of a recording."""

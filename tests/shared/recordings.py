@@ -336,6 +336,34 @@ def _objects(want: list[str], reading: Reading) -> Complaint:
     return differs(want, sorted({frame["object"] for frame in _frames_of(reading.recording)}))
 
 
+def _n_markers(want: int | None, reading: Reading) -> Complaint:
+    """None: the numbers point at a list in the text, and mean nothing that can be counted."""
+    # A leading block of reasoning cites nothing; where it was counted, the rest was counted too.
+    if want is None or "n_markers_after_think" in reading.recording.expected:
+        return None
+    return differs(want, _cited(reading))
+
+
+def _cited(reading: Reading) -> int:
+    return 0 if reading.result is None else len(reading.result.citations)
+
+
+def _unresolved_markers(want: int | None, reading: Reading) -> Complaint:
+    if want is None or reading.result is None:
+        return None
+    return differs(want, sum(not record.resolved for record in reading.result.citations))
+
+
+def _marker_kinds(want: list[str], reading: Reading) -> Complaint:
+    expected = reading.recording.expected
+    if reading.result is None or expected.get("n_markers") is None:
+        return None
+    is_typed = [":" in record.raw_marker for record in reading.result.citations]
+    got = sorted({"web" if typed else "number" for typed in is_typed})
+    counted = want if expected.get("n_markers_after_think", True) else []
+    return differs(sorted(counted), got)
+
+
 def _usage(want: Mapping[str, Any], reading: Reading) -> Complaint:
     usage = reading.answer.usage
     return differs(dict(want), {name: getattr(usage, name, None) for name in want})
@@ -359,6 +387,10 @@ CHECKS: Final[Mapping[str, Callable[[Any, Reading], Complaint]]] = {
     "model": lambda want, reading: differs(want, reading.answer.model),
     "finish_reason": lambda want, reading: differs(want, reading.answer.finish_reason),
     "usage": _usage,
+    "n_markers": _n_markers,
+    "n_markers_after_think": lambda want, reading: differs(want, _cited(reading)),
+    "unresolved_markers": _unresolved_markers,
+    "marker_kinds": _marker_kinds,
     "terminator": _terminator,
     "deltas_match_final": _deltas_match,
     "n_frames": lambda want, reading: differs(want, len(_frames_of(reading.recording))),

@@ -155,12 +155,15 @@ def test_an_alternative_counts_only_as_a_whole(
     assert (answered({**first, "or": second}) == []) is is_right
 
 
-def test_a_later_milestones_key_is_skipped_and_the_others_are_compared() -> None:
-    expect = {"content": "?", "citations": []}
+def test_a_later_milestones_key_is_skipped_and_the_others_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(not_yet, "KEYS", {"mood": "moods come later"})
+    expect = {"content": "?", "mood": "good"}
 
     verdict = verdict_of("sonar", {"query": "q", "http": {"json": ANSWER}}, expect)
 
-    assert verdict.skipped == {"citations": not_yet.KEYS["citations"]}
+    assert verdict.skipped == {"mood": "moods come later"}
     assert [text.partition(":")[0] for text in verdict.complaints] == ["content"]
 
 
@@ -312,7 +315,7 @@ def test_any_folder_of_the_same_shape_is_run(tmp_path: Path) -> None:
         ("unknown-key", "search", {"error": None, "colour": "red"}),
         ("unknown-surface", "telepathy", {"error": None}),
         ("either", "search", {"sources_count": 2, "or": {"sources_count": 1}}),
-        ("later", "citations", {"citations": []}),
+        ("later", "parallel_search", {"sources_count": 1}),
     ]
     lines = [
         {"id": name, "surface": surface, "input": {"query": "q", "http": {"body_file": "files/b"}}}
@@ -338,7 +341,7 @@ def test_any_folder_of_the_same_shape_is_run(tmp_path: Path) -> None:
     for mode in ("sync", "async"):
         assert states[f"right-{mode}"][0] == "passed"
         assert states[f"either-{mode}"][0] == "passed"
-        assert states[f"later-{mode}"] == ("skipped", not_yet.SURFACES["citations"])
+        assert states[f"later-{mode}"] == ("skipped", not_yet.SURFACES["parallel_search"])
         assert "sources_count: expected 2, got 1" in states[f"wrong-{mode}"][1]
         assert "unknown expectation key: colour" in states[f"unknown-key-{mode}"][1]
         assert "unknown surface: telepathy" in states[f"unknown-surface-{mode}"][1]

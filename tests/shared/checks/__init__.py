@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import errors, lifecycle, passages, requests, result, stream
+from . import citations, errors, lifecycle, passages, requests, result, stream
 from .compare import Check
 
 __all__ = ["CHECKS", "check_for"]
 
 CHECKS: Final[dict[str, Check]] = {
+    **citations.CHECKS,
     **errors.CHECKS,
     **result.CHECKS,
     **requests.CHECKS,

@@ -10,6 +10,7 @@ from ..calls import Mode
 from ..case_files import Case
 from ..outcome import Outcome
 from ..stage import Stage
+from .citations import run_citations
 from .errors import run_errors
 from .lifecycle import run_lifecycle, scenario_variants
 from .retriever import run_retriever
@@ -39,6 +40,7 @@ class Surface:
 
 
 SURFACES: Final = {
+    "citations": Surface(run_citations),
     "sonar": Surface(run_search),
     "agent": Surface(run_search),
     "search": Surface(run_search),

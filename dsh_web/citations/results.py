@@ -1,0 +1,100 @@
+"""Records on results: for providers that read none, and for results that were stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..seam import WebSearchResult
+from ..seam_citations import Citation
+from .contracts import MARKERS, CitationContract, contract_named
+from .reader import Annotation, read_citations
+from .references import Reference, references_of
+
+__all__ = ["read_again", "with_citations"]
+
+
+def with_citations(result: WebSearchResult) -> WebSearchResult:
+    """Return `result` with records read by the neutral contract, if nothing has read it yet."""
+    if not result.content or result.citations or result.citation_contract is not None:
+        return result
+    references = references_of(result.sources, contract=MARKERS)
+    records = read_citations(result.content, references, contract=MARKERS, provider=result.provider)
+    return result.model_copy(update={"citations": records, "citation_contract": MARKERS.name})
+
+
+def read_again(
+    result: WebSearchResult, *, contract: CitationContract | str | None = None
+) -> WebSearchResult:
+    """Return a stored result with its records read anew. Reading again changes nothing.
+
+    Args:
+        result: What a search returned, now or long ago. Its sources may have been cut since: what
+            its records already lead to stays known.
+        contract: Rules to read by; default: those that the result names, else the neutral ones.
+
+    Raises:
+        InvalidRequestError: No contract of that name is known.
+    """
+    rules = contract_named(contract or result.citation_contract or MARKERS)
+    content = result.content or ""
+    records: list[Citation] = []
+    spans = result.answer_spans or ((0, len(content)),)
+    for answer, (start, end) in enumerate(spans):
+        known = [
+            record
+            for record in result.citations
+            if not result.answer_spans or record.answer_index == answer
+        ]
+        # The sources of several answers have lost their numbers, which mean nothing together.
+        sources = () if result.answer_spans else result.sources
+        references = references_of(sources, contract=rules)
+        for record in known:
+            if record.raw_marker and record.url is not None and record.source_index is not None:
+                reference = Reference(record.url, record.title, record.confidence)
+                for kind in _kinds(record.source_type, rules):
+                    references[kind, record.source_index] = reference
+        found = read_citations(
+            content[start:end],
+            references,
+            contract=rules,
+            provider=result.provider,
+            annotations=[*_annotations(known, references, start)],
+            answer_index=answer,
+        )
+        records += [shifted(record, start) for record in found]
+    return result.model_copy(update={"citations": tuple(records), "citation_contract": rules.name})
+
+
+def shifted(record: Citation, offset: int, **changes: object) -> Citation:
+    """Return `record` for a text in which the answer begins at `offset`."""
+    marker, claim = record.marker_span, record.claim_span
+    moved = {
+        "marker_span": (marker[0] + offset, marker[1] + offset),
+        "claim_span": (claim[0] + offset, claim[1] + offset),
+    }
+    return record.model_copy(update=moved | changes)
+
+
+def _kinds(source_type: str, rules: CitationContract) -> Iterable[str]:
+    """Return the kinds under which `rules` look for a source that was found as `source_type`."""
+    if source_type in ("web", MARKERS.default_type):
+        return ("web", rules.default_type)
+    return (source_type,)
+
+
+def _annotations(
+    known: Iterable[Citation], references: dict[tuple[str, int], Reference], start: int
+) -> Iterable[Annotation]:
+    """Yield what the provider's annotations must have said, seen from the records."""
+    for record in known:
+        if record.url is None:
+            continue
+        if not record.raw_marker:
+            claim = record.claim_span
+            yield Annotation(record.url, record.title, claim[0] - start, claim[1] - start)
+            continue
+        number = record.source_index
+        reference = None if number is None else references.get((record.source_type, number))
+        if reference is None or reference.url != record.url:
+            marker = record.marker_span
+            yield Annotation(record.url, record.title, marker[0] - start, marker[1] - start)

@@ -1,0 +1,90 @@
+"""What holds for any text whatever."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsh_web.citations import CONTRACTS, Citation, normalize_citations
+
+from .properties import PIECES, check
+from .samples import SOURCES
+
+TEXTS = st.one_of(
+    st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
+    st.text(max_size=60),
+    st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=30).map("".join),
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(TEXTS, st.sampled_from(sorted(CONTRACTS)))
+def test_any_text_is_read_into_records_that_fit_it(text: str, contract: str) -> None:
+    records = normalize_citations(text, SOURCES[:3], contract=contract)
+
+    check(text, records)
+    assert records == normalize_citations(text, SOURCES[:3], contract=contract)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_text_whose_markers_were_made_links_holds_none_any_more(text: str) -> None:
+    linked = text
+    for record in reversed(normalize_citations(text, SOURCES)):
+        start, end = record.marker_span
+        if record.resolved and linked[start:end] == record.raw_marker:
+            linked = f"{linked[:start]}[[{record.source_index}]]({record.url}){linked[end:]}"
+
+    found = [r for r in normalize_citations(linked, SOURCES) if r.resolved]
+
+    # What a marker's own brackets kept apart can come together: `[` + `[1](url)` + `](x)`.
+    assert len(found) <= len([r for r in normalize_citations(text, SOURCES) if r.resolved])
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS)
+def test_records_round_trip_through_json_and_stay_equal(text: str) -> None:
+    for record in normalize_citations(text, SOURCES):
+        assert record == Citation.model_validate(record.model_dump(mode="json"))
+        assert record == Citation.model_validate(record.model_dump())
+        assert hash(record) == hash(Citation.model_validate(record.model_dump()))
+
+
+def steps_of(work: Callable[[], Any]) -> int:
+    """How many calls and lines `work` runs: a clock that does not depend on the machine."""
+    count = 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[", "]", "`", "`` ` ", "$", "$a ", "$$ ", "\\", "\\[ ", "|", "| [1] ", "- ", "> ", "\n", "(", "](", "[1](",
+        "[1]", "[[1]]", "[1, ", "<", "<a ", "<!-- ", "<code>", "<think>", "x.[1] ", "e.g. ", "```\n", "`\n\n", "* [1] b\n", "[1-",
+    ],
+)  # fmt: skip
+def test_steps_grow_with_the_length_of_a_hostile_text(piece: str) -> None:
+    def steps(size: int) -> int:
+        text = piece * (size // len(piece))
+        return steps_of(lambda: normalize_citations(text, SOURCES))
+
+    small, large = steps(2_000), steps(16_000)
+
+    assert large <= 12 * small + 2_000
