@@ -16,6 +16,7 @@ from typing import TypeAlias
 from urllib.parse import quote, unquote, unquote_to_bytes, urljoin
 
 from .addresses import looks_like_ipv4, parse_ipv4
+from .domains import ascii_host
 from .errors import BlockedUrlError, InvalidUrlError
 
 __all__ = ["PageUrl", "matches_domain", "read_page_url", "redirect_target", "shown_page"]
@@ -221,16 +222,9 @@ def _percent_decoded(host: str, url: str) -> str:
 
 
 def _mapped(host: str, url: str) -> str:
-    """Return a host name in lower-case ASCII."""
-    if host.isascii():
-        return host.lower()
-    # On demand: its tables cost as much as the rest of this package, and few hosts need them.
-    import idna
-
     try:
-        mapped = idna.uts46_remap(host, std3_rules=False)
-        return mapped if mapped.isascii() else idna.encode(mapped).decode("ascii").lower()
-    except (idna.IDNAError, UnicodeError):
+        return ascii_host(host)
+    except UnicodeError:
         raise _invalid(url, "its host is no valid international name") from None
 
 

@@ -6,7 +6,7 @@ no redirect is followed, the body is capped, and the call's own deadline holds.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ..flow import HttpHead, HttpRequest
@@ -33,11 +33,11 @@ class _Blocking:
         self._response = client.send(wire, stream=True, follow_redirects=False)
         try:
             self.head = _head(self._response, request)
-            self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._decoder = _decoder(self.head.headers, request)
             self._pieces: Iterator[bytes] = iter(())
             if self._response.is_stream_consumed:
                 # Read already, by a mock transport or by a hook of the caller's, and decoded.
-                self._decoder = BodyDecoder({}, request.max_bytes)
+                self._decoder = _decoder({}, request)
                 self._chunks: Iterator[bytes] = iter([self._response.content])
             else:
                 self._chunks = self._response.iter_raw()
@@ -47,7 +47,7 @@ class _Blocking:
 
     def read(self) -> bytes:
         while not (piece := next(self._pieces, b"")):
-            chunk = next(self._chunks, None)
+            chunk = None if self._decoder.is_cut else next(self._chunks, None)
             if chunk is None:
                 self._decoder.finish()
                 return b""
@@ -132,11 +132,11 @@ class ForeignAsyncExchange:
             response = await self._client.send(wire, stream=True, follow_redirects=False)
             self._response = response
             self.head = _head(response, request)
-            self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._decoder = _decoder(self.head.headers, request)
             self._pieces: Iterator[bytes] = iter(())
             if response.is_stream_consumed:
                 # Read already, by a mock transport or by a hook of the caller's, and decoded.
-                self._decoder = BodyDecoder({}, request.max_bytes)
+                self._decoder = _decoder({}, request)
                 self._chunks: AsyncIterator[bytes] = _once(response.content)
             else:
                 self._chunks = response.aiter_raw()
@@ -148,7 +148,7 @@ class ForeignAsyncExchange:
     async def read(self) -> bytes:
         """Return the next decoded bytes; empty at the end of the body."""
         while not (piece := next(self._pieces, b"")):
-            chunk = await anext(self._chunks, None)
+            chunk = None if self._decoder.is_cut else await anext(self._chunks, None)
             if chunk is None:
                 self._decoder.finish()
                 return b""
@@ -189,6 +189,10 @@ def _build(
         content=request.body or None,
         timeout=httpx.Timeout(timeout) if is_default else client.timeout,
     )
+
+
+def _decoder(headers: Mapping[str, str], request: HttpRequest) -> BodyDecoder:
+    return BodyDecoder(headers, request.max_bytes, request.when_too_large)
 
 
 def _head(response: httpx.Response, request: HttpRequest) -> HttpHead:

@@ -13,6 +13,9 @@ __all__ = ["DamagedError", "Layer", "UnknownEncodingError", "available_encodings
 PIECE = 131_072
 """Most bytes that a layer unfolds at a time; brotli may add some of its own blocks."""
 
+_MOST_PARTS = 10_000
+"""Members or frames of one body; each costs the same work, however little it holds."""
+
 _LARGEST_WINDOW = 23
 """Binary logarithm of the memory that zstd may ask for: 8 MiB, as RFC 9659 says of HTTP."""
 
@@ -99,6 +102,7 @@ class _Inflate:
         self._wbits = _GZIP_OR_ZLIB
         self._start = b""
         self._inflate: zlib._Decompress | None = None
+        self._members = _Parts()
 
     def unfold(self, data: bytes) -> Iterator[bytes]:
         if self._inflate is None:
@@ -116,6 +120,7 @@ class _Inflate:
                 data = data.lstrip(b"\0")
                 if not data:
                     return
+                self._members.begin()
                 self._inflate = zlib.decompressobj(self._wbits)
             piece = _undamaged(zlib.error, self._inflate.decompress, data, PIECE)
             data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
@@ -150,6 +155,7 @@ class _Zstd:
     def __init__(self, module: Any) -> None:
         self._module = module
         self._error: type[Exception] = module.ZstdError
+        self._frames = _Parts()
         self._decompressor: Any = self._new()
         self._has_started = False
 
@@ -160,6 +166,7 @@ class _Zstd:
                 if not data:
                     return
                 # A body may be several frames one after the other (RFC 8878, 3).
+                self._frames.begin()
                 self._decompressor = self._new()
             piece = _undamaged(self._error, self._decompressor.decompress, data, PIECE)
             data = self._decompressor.unused_data if self._decompressor.eof else b""
@@ -171,6 +178,19 @@ class _Zstd:
     def _new(self) -> Any:
         limit = {self._module.DecompressionParameter.window_log_max: _LARGEST_WINDOW}
         return self._module.ZstdDecompressor(options=limit)
+
+
+class _Parts:
+    """Counts what a body is made of."""
+
+    def __init__(self) -> None:
+        self._count = 1
+
+    def begin(self) -> None:
+        """Begin with one more."""
+        self._count += 1
+        if self._count > _MOST_PARTS:
+            raise DamagedError(f"it is made of more than {_MOST_PARTS} parts")
 
 
 def _undamaged(kind: type[Exception], unfold: Callable[..., bytes], *arguments: Any) -> bytes:

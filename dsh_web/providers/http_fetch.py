@@ -380,8 +380,10 @@ class HttpFetchProvider:
 
 
 def _failed(page: PageUrl, error: TransportError) -> ProviderError:
+    # Cut: what a server sends instead of a response may be part of the reason.
     return ProviderError(
-        f"fetching {shown_page(page.url)} failed: {error}", retryable=error.is_connect_failure
+        f"fetching {shown_page(page.url)} failed: {str(error)[:300]}",
+        retryable=error.is_connect_failure,
     )
 
 

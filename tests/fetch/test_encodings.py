@@ -303,3 +303,13 @@ def test_so_is_such_a_layer_inside_another() -> None:
 
     with pytest.raises(TransportError, match="larger than"):
         list(decoder.pieces(gzip.compress(inner, 1)))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "part"), [("gzip", gzip.compress(b"")), ("zstd", zstd.compress(b""))]
+)
+def test_so_is_a_body_of_parts_without_end(encoding: str, part: bytes) -> None:
+    decoder = BodyDecoder({"content-encoding": encoding}, 10_000_000)
+
+    with pytest.raises(TransportError, match="more than 10000 parts"):
+        list(decoder.pieces(part * 11_000))

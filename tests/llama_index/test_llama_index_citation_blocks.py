@@ -26,8 +26,7 @@ CITABLE = [
 
 
 def citing_tool(runtime, **settings):
-    tool = WebToolSpec(runtime, citation_blocks="citable", **settings).to_tool_list()[0]
-    return tool
+    return WebToolSpec(runtime, citation_blocks="citable", **settings).to_tool_list()[0]
 
 
 def pieces(output):
