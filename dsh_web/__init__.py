@@ -17,6 +17,8 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .arguments import SearchFields, SearchFilters
     from .cancel import CancelReason, CancelToken
+    from .citations.ledger import CitationLedger
+    from .citations.rendering import render_citations
     from .errors import (
         BudgetExceededError,
         InvalidRequestError,
@@ -79,6 +81,8 @@ if TYPE_CHECKING:
 _HOME = {
     "arguments": ("SearchFields", "SearchFilters"),
     "cancel": ("CancelReason", "CancelToken"),
+    "citations.ledger": ("CitationLedger",),
+    "citations.rendering": ("render_citations",),
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
     "errors": (
@@ -147,6 +151,7 @@ __all__ = [
     "CancelReason",
     "CancelToken",
     "Citation",
+    "CitationLedger",
     "Emit",
     "Explanation",
     "FilterSupport",
@@ -197,6 +202,7 @@ __all__ = [
     "WebTimeoutError",
     "__version__",
     "open_with_retries",
+    "render_citations",
     "send_with_retries",
 ]
 
