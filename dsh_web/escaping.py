@@ -33,6 +33,9 @@ _HTML_ENDS: Final = {
     "<style": "</style>",
     "<textarea": "</textarea>",
 }
+_HTML_START = re.compile(
+    rf"(?:^|[\r\n])[ \t>*+.)0-9-]*+({'|'.join(map(re.escape, _HTML_ENDS))})", re.MULTILINE
+)
 
 
 def closed(answer: str) -> str:
@@ -51,10 +54,12 @@ def closed(answer: str) -> str:
             fence = ""
     if fence:
         return f"{answer}\n{fence}"
-    for start, end in _HTML_ENDS.items():
-        opened = answer.lower().rfind(start)
-        if opened >= 0 and answer.lower().find(end, opened) < 0:
-            return f"{answer}\n{end}"
+    lowered = answer.lower()
+    # Only what begins a line stays open over blank lines; elsewhere an end would make it one.
+    last = {match.group(1): match.end() for match in _HTML_START.finditer(lowered)}
+    for start, after in last.items():
+        if lowered.find(_HTML_ENDS[start], after) < 0:
+            return f"{answer}\n{_HTML_ENDS[start]}"
     return answer
 
 

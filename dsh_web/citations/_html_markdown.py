@@ -95,7 +95,7 @@ class _Reader(MarkdownIt):
     """CommonMark with tables, for text by strangers."""
 
     def __init__(self, slots: _Slots) -> None:
-        super().__init__("commonmark", {"html": False, "maxNesting": _DEEPEST})
+        super().__init__("commonmark", {"html": False, "xhtmlOut": False, "maxNesting": _DEEPEST})
         self._slots = slots
         self.enable(["table", "strikethrough"])
         # Answers indent the paragraphs of a list far more often than they indent code.

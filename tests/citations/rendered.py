@@ -95,6 +95,9 @@ class Page:
         return [identity for identity in found if identity]
 
 
+VOID = ("br", "hr")
+
+
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -104,11 +107,11 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, dict(attrs))
         self.page.elements.append(element)
-        if tag not in ("br", "hr"):
+        if tag not in VOID:
             self.open.append(element)
 
     def handle_endtag(self, tag: str) -> None:
-        assert tag == self.open.pop().tag
+        assert tag in VOID or tag == self.open.pop().tag
 
     def handle_data(self, text: str) -> None:
         self.page.text += text

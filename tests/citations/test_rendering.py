@@ -392,6 +392,11 @@ def test_an_open_block_of_the_answer_does_not_swallow_the_list():
         assert "\nopen\n```\n\n" in rendered
 
 
+def test_a_comment_that_opens_inside_a_line_is_not_closed_for_it_hides_nothing():
+    assert "-->" not in shown("See [a[1] <!--](x) b[2]", source_list="cited")
+    assert "\n-->\n" in shown("a[1]\n\n<!-- b", source_list="cited")
+
+
 @pytest.mark.parametrize("label", ["1", "source-1", "SOURCE-1"])
 def test_footnotes_do_not_clash_with_those_of_the_answer(label):
     text = f"Tea[1] is[^{label}] and[^1].\n\n[^{label}]: own words\n"
@@ -477,7 +482,7 @@ def test_without_markers_plain_text_and_markdown_stay_as_they_are(text):
 def test_plain_text_differs_from_the_answer_only_at_its_markers(text):
     records = read(text)
     expected, position = "", 0
-    for span in sorted({record.marker_span for record in records}):
+    for span in sorted({one.marker_span for one in records}):
         members = [
             f"[{r.source_index}]" if r.resolved else
             f"[file:{r.source_index}?]" if r.source_type == "file" else f"[{r.source_index}?]"
