@@ -17,8 +17,14 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .arguments import SearchFields, SearchFilters
     from .cancel import CancelReason, CancelToken
-    from .citations.ledger import CitationLedger
-    from .citations.rendering import render_citations
+    from .citations import (
+        CitationAudit,
+        CitationLedger,
+        audit_citations,
+        normalize_citations,
+        read_citations,
+        render_citations,
+    )
     from .errors import (
         BudgetExceededError,
         InvalidRequestError,
@@ -57,6 +63,7 @@ if TYPE_CHECKING:
     from .registry import ProviderStatus
     from .retry import RetryPolicy, open_with_retries, send_with_retries
     from .runtime import WebRuntime
+    from .saved import read_again, read_saved
     from .seam import (
         FilterSupport,
         Usage,
@@ -81,8 +88,14 @@ if TYPE_CHECKING:
 _HOME = {
     "arguments": ("SearchFields", "SearchFilters"),
     "cancel": ("CancelReason", "CancelToken"),
-    "citations.ledger": ("CitationLedger",),
-    "citations.rendering": ("render_citations",),
+    "citations": (
+        "CitationAudit",
+        "CitationLedger",
+        "audit_citations",
+        "normalize_citations",
+        "read_citations",
+        "render_citations",
+    ),
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
     "errors": (
@@ -122,6 +135,7 @@ _HOME = {
     "registry": ("ProviderStatus",),
     "retry": ("RetryPolicy", "open_with_retries", "send_with_retries"),
     "runtime": ("WebRuntime",),
+    "saved": ("read_again", "read_saved"),
     "seam_citations": ("Citation",),
     "seam_fetch": (
         "HtmlBody",
@@ -151,6 +165,7 @@ __all__ = [
     "CancelReason",
     "CancelToken",
     "Citation",
+    "CitationAudit",
     "CitationLedger",
     "Emit",
     "Explanation",
@@ -201,7 +216,12 @@ __all__ = [
     "WebSearchSource",
     "WebTimeoutError",
     "__version__",
+    "audit_citations",
+    "normalize_citations",
     "open_with_retries",
+    "read_again",
+    "read_citations",
+    "read_saved",
     "render_citations",
     "send_with_retries",
 ]

@@ -25,7 +25,7 @@ class CitationContract:
     default_type: str = "web"
     """Kind of a marker that names none: `[1]`."""
     reads_exports: bool = False
-    """True if `[^2_3]` is a marker that resolves by the definitions in the text itself."""
+    """True if `[^2_3]` and `[^3]` are markers, which the definitions in the text itself resolve."""
 
 
 MARKERS: Final = CitationContract("markers/1", default_type="numeric")
@@ -38,6 +38,7 @@ CONTRACTS: Final = {
         CitationContract("perplexity-agent/2026-10", "perplexity"),
         CitationContract("perplexity-sonar/2026-06", "perplexity-sonar"),
         CitationContract("perplexity-export/2026-10", "perplexity", reads_exports=True),
+        CitationContract("footnotes/1", reads_exports=True),
     )
 }
 """The known contracts by name."""

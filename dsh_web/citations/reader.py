@@ -46,6 +46,7 @@ class _Found:
 
     start: int
     end: int
+    text: str
     members: list[_Member]
     answer_index: int | None = None
     """Set where the marker itself names the answer it belongs to."""
@@ -115,15 +116,9 @@ def read_citations(
     claims = claim_spans(text, [(m.start, m.end) for m in found], hidden, start)
     owner = provider or rules.provider or "unknown"
     records = [
-        _record(
-            owner,
-            member,
-            (marker.start, marker.end),
-            claim,
-            text[marker.start : marker.end],
-            answer_index if marker.answer_index is None else marker.answer_index,
-        )
+        _record(owner, member, (marker.start, marker.end), claim, marker.text, answer)
         for marker, claim in zip(found, claims, strict=True)
+        for answer in (answer_index if marker.answer_index is None else marker.answer_index,)
         for member in marker.members
     ]
     if loose:
@@ -147,23 +142,23 @@ def _record(
     # What `Citation.model_construct` does, without what it looks up each time: the parts are right
     # by construction, and checking them would cost more than finding them did.
     record = _new(Citation)
-    _set(
-        record,
-        "__dict__",
-        {
-            "provider": provider,
-            "source_type": kind,
-            "source_index": number,
-            "url": None if reference is None else reference.url,
-            "title": None if reference is None else reference.title,
-            "marker_span": marker_span,
-            "claim_span": claim_span,
-            "raw_marker": raw_marker,
-            "resolved": reference is not None,
-            "confidence": "high" if reference is None else reference.confidence,
-            "answer_index": answer_index,
-        },
-    )
+    fields = {
+        "provider": provider,
+        "source_type": kind,
+        "source_index": number,
+        "url": None,
+        "title": None,
+        "marker_span": marker_span,
+        "claim_span": claim_span,
+        "raw_marker": raw_marker,
+        "resolved": False,
+        "confidence": "high",
+        "answer_index": answer_index,
+    }
+    if reference is not None:
+        fields["url"], fields["title"] = reference.url, reference.title
+        fields["resolved"], fields["confidence"] = True, reference.confidence
+    _set(record, "__dict__", fields)
     _set(record, "__pydantic_fields_set__", _ALL_FIELDS)
     _set(record, "__pydantic_extra__", None)
     _set(record, "__pydantic_private__", None)
@@ -194,7 +189,7 @@ def _markers(
             inside = marker[1:-1]
             members = known[marker] = [*_members(inside, references, rules.default_type)]
         if members:
-            yield _Found(at, end, members)
+            yield _Found(at, end, marker, members)
 
 
 def _members(inside: str, references: References, default_type: str) -> Iterator[_Member]:
@@ -239,7 +234,7 @@ def _exported(text: str, start: int, hidden: list[tuple[int, int]]) -> Iterator[
     cover = Cover(hidden)
     for at, end, turn, number, reference in exported_markers(text, start):
         if not cover.holds(at):
-            yield _Found(at, end, [("web", number, reference)], turn - 1)
+            yield _Found(at, end, text[at:end], [("web", number, reference)], max(0, turn - 1))
 
 
 def _apply(

@@ -20,7 +20,9 @@ __all__ = ["MARKER", "Cover", "hidden_stretches", "is_json_object", "reasoning_e
 MARKER: Final = r"\[(?:[a-z_]++:)?[0-9]++(?:[ \t]*+[,\-\u2013][ \t]*+(?:[a-z_]++:)?[0-9]++)*+\]"
 """The shape of a marker, as a regular expression without groups."""
 
-_NEEDS_A_LOOK = re.compile(r"[`~$\\<(:]")
+_SIGNS: Final = ("`", "~~~", "$", "\\", "<", "](", "]:")
+"""Without any of these there is nothing that could hide a marker."""
+_NEEDS_A_LOOK = re.compile(r"[`$\\<(]")
 _LINE_END = re.compile(r"\r\n?|\n")
 _CONTAINER = re.compile(r"(?:[ ]{0,3}>[ \t]?+|[ \t]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+[ \t]*+")
 _FENCE = re.compile(r"(`{3,}+)(?=[^`\r\n]*+(?:[\r\n]|\Z))|(~{3,}+)")
@@ -78,7 +80,7 @@ def hidden_stretches(text: str, start: int = 0) -> list[tuple[int, int]]:
     and comments, escaped brackets and the labels of definition lines. Indented code is not among
     them: answers indent the paragraphs of a list far more often.
     """
-    if not _NEEDS_A_LOOK.search(text, start):
+    if not any(sign in text for sign in _SIGNS):
         return []
     hidden: list[tuple[int, int]] = []
     for run_start, run_end, breaks in _runs(text, start, hidden):

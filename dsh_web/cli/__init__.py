@@ -1,4 +1,4 @@
-"""The command line: `dsh-web search`, `dsh-web serve`, `dsh-web doctor`, `dsh-web filters`."""
+"""The command line: `dsh-web search`, `serve`, `doctor`, `filters` and `citations`."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def _abandon_stdout() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     # Here, so that `--version` and a typo do not wait for the whole package.
-    from . import doctor, filters, search, serve
+    from . import citations, doctor, filters, search, serve
 
     parser = argparse.ArgumentParser(
         prog="dsh-web", description="One dependable way to reach the web."
     )
     parser.add_argument("--version", action="version", version=f"dsh-web {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (search, serve, doctor, filters):
+    for command in (search, citations, serve, doctor, filters):
         name = command.__name__.rpartition(".")[2]
         subparser = commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
         command.add_arguments(subparser)

@@ -133,6 +133,19 @@ class PerplexityProvider:
         wire, key = yield from self._wire_request(request, {})
         return (yield from self._exchange(wire, key, request))
 
+    def read_body(self, data: Mapping[str, Any], *, include_raw: bool = False) -> WebSearchResult:
+        """Return the result that a stored body of this API stands for; nothing is sent.
+
+        Args:
+            data: The decoded body, as `WebSearchResult.raw` keeps it.
+            include_raw: Keep it again.
+
+        Raises:
+            ProviderError: The body is that of a failed run, or cannot be made sense of.
+        """
+        request = WebSearchRequest(query="(stored)", include_raw=include_raw)
+        return self._result(Body(dict(data), None, 200), request)
+
     def _exchange(
         self, wire: HttpRequest, key: Secret, request: WebSearchRequest
     ) -> Flow[WebSearchResult]:

@@ -100,6 +100,23 @@ class StreamingProvider(PerplexityProvider):
             raise self._request_failed(key.mask(str(error)), error) from error
         return result
 
+    def read_stream(self, body: bytes, *, include_raw: bool = False) -> WebSearchResult:
+        """Return the result that the stored bytes of a stream stand for; nothing is sent.
+
+        Raises:
+            ProviderError: The stream reports a failure, breaks off, or cannot be read.
+        """
+        request = WebSearchRequest(query="(stored)", include_raw=include_raw)
+        flow = self._read_stream(HttpHead(200, {}), Secret(""), request, body)
+        try:
+            step = next(flow)
+            while True:
+                # All of it was there from the start; what a consumer would hear goes nowhere.
+                step = flow.send(b"" if isinstance(step, ReadChunk) else None)
+        except StopIteration as stop:
+            result: WebSearchResult = stop.value
+            return result
+
     def _assembler(self) -> Assembler:
         raise NotImplementedError
 

@@ -1,0 +1,128 @@
+"""Reading what was stored: our own results, and the bodies that vendors sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from .citations import read_again
+from .errors import InvalidRequestError
+from .providers.perplexity_agent import PerplexityAgentProvider
+from .providers.perplexity_search import PerplexitySearchProvider
+from .providers.perplexity_sonar import PerplexitySonarProvider
+from .seam import WebSearchResult
+from .sse import SseReader
+
+__all__ = ["read_again", "read_saved"]
+
+_WRAPPERS: Final = ("response", "result", "body", "raw", "data")
+"""Members in which people keep a body beside notes of their own."""
+_KINDS: Final = (
+    "a dumped WebSearchResult, the artifact of a web_search tool, a response of Perplexity's Agent "
+    "or Search API, a chat completion, or the event stream of either"
+)
+
+
+def read_saved(data: Any, *, name: str = "") -> WebSearchResult:
+    """Return the result that stored data stands for, its citations read.
+
+    Args:
+        data: Decoded JSON, or the text or bytes of JSON or of an event stream: a dumped
+            `WebSearchResult`, the artifact of a `web_search` tool, a body of Perplexity's Agent,
+            Sonar or Search API (as `WebSearchResult.raw` keeps it), or such a body as the member
+            `response`, `result`, `body`, `raw` or `data` of an object.
+        name: What messages call it, for example the file's name.
+
+    A dumped result keeps the records that it has; one without any is read by its own contract,
+    else by the neutral one. `read_again` reads the records of any result anew.
+
+    Raises:
+        InvalidRequestError: It is none of these.
+        ProviderError: It is a vendor's body that reports a failed run, or cannot be made sense of.
+    """
+    label = name or "the data"
+    if isinstance(data, bytes | bytearray):
+        data = bytes(data).decode("utf-8-sig", "replace")
+    if isinstance(data, str):
+        if _is_event_stream(data):
+            return _from_stream(data, label)
+        data = _decoded(data, label)
+    if not isinstance(data, Mapping):
+        raise InvalidRequestError(f"{label} is not a JSON object: expected {_KINDS}")
+    found = _from_object(data, label)
+    if found is None:
+        inner = (data.get(member) for member in _WRAPPERS)
+        found = next(
+            (
+                result
+                for member in inner
+                if isinstance(member, Mapping)
+                and (result := _from_object(member, label)) is not None
+            ),
+            None,
+        )
+    if found is None:
+        raise InvalidRequestError(f"{label} is no answer that is known here: expected {_KINDS}")
+    return found
+
+
+def _from_object(data: Mapping[str, Any], label: str) -> WebSearchResult | None:
+    if isinstance(data.get("provider"), str) and isinstance(data.get("sources"), list):
+        return _own(data, label)
+    if isinstance(data.get("output"), list) or data.get("object") == "response":
+        return PerplexityAgentProvider().read_body(data)
+    if isinstance(data.get("choices"), list):
+        return PerplexitySonarProvider().read_body(data)
+    if isinstance(data.get("results"), list):
+        return PerplexitySearchProvider().read_body(data)
+    return None
+
+
+def _own(data: Mapping[str, Any], label: str) -> WebSearchResult:
+    try:
+        result = WebSearchResult.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidRequestError(
+            f"{label} is not a whole search result: {where}: {first['msg']}"
+        ) from error
+    return result if result.citations or not result.content else read_again(result)
+
+
+def _is_event_stream(text: str) -> bool:
+    start = text.lstrip("\ufeff\r\n")[:6]
+    return start.startswith(("data:", "event:", ":"))
+
+
+def _from_stream(text: str, label: str) -> WebSearchResult:
+    body = text.encode("utf-8", "replace")
+    for frame in _frames(body):
+        if isinstance(frame.get("type"), str) and frame["type"].startswith("response."):
+            return PerplexityAgentProvider().read_stream(body)
+        if "choices" in frame:
+            return PerplexitySonarProvider().read_stream(body)
+    raise InvalidRequestError(f"{label} is an event stream of no API that is known here")
+
+
+def _frames(body: bytes) -> list[dict[str, Any]]:
+    reader = SseReader()
+    frames = []
+    for event in (*reader.feed(body), *reader.finish()):
+        try:
+            frame = json.loads(event.data)
+        except ValueError:
+            continue  # `[DONE]`, comments of gateways
+        if isinstance(frame, dict):
+            frames.append(frame)
+    return frames
+
+
+def _decoded(text: str, label: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"{label} is not JSON: {error}") from error

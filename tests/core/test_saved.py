@@ -1,0 +1,154 @@
+"""Reading stored answers: bodies, streams, our own results."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dsh_web import (
+    InvalidRequestError,
+    ProviderError,
+    WebError,
+    WebSearchResult,
+    WebSearchSource,
+    read_saved,
+)
+from dsh_web.citations import Citation
+from tests.core.perplexity import agent_body, found, page, said, search_body, sonar_body
+from tests.flows import frames
+
+PAGES = found(page(1), page(2))
+SONAR = sonar_body("Bees dance[1].", citations=["https://site1.example/"])
+FAST = agent_body(PAGES, said("Bees dance.[1]"))
+LOW = agent_body(PAGES, said("Bees dance [web:1]."))
+
+
+def test_the_same_question_asked_in_three_ways_gives_records_with_the_same_fields() -> None:
+    records = [read_saved(body).citations[0] for body in (SONAR, FAST, LOW)]
+
+    assert {"https://site1.example/"} == {record.url for record in records}
+    assert {("web", 1, True)} == {(r.source_type, r.source_index, r.resolved) for r in records}
+    assert ["[1]", "[1]", "[web:1]"] == [record.raw_marker for record in records]
+    assert 1 == len({tuple(record.model_dump()) for record in records})
+    assert set(Citation.model_fields) == set(records[0].model_dump(mode="json"))
+
+
+STREAM = frames(
+    {"type": "response.created", "response": {"id": "r"}},
+    {"type": "response.output_item.done", "output_index": 0, "item": PAGES},
+    {"type": "response.output_text.delta", "delta": "Bees dance.["},
+    {"type": "response.output_text.delta", "delta": "1]"},
+    {"type": "response.completed", "response": FAST},
+)
+CHUNKS = frames(
+    {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "Bees [1"}}]},
+    {
+        "object": "chat.completion.done",
+        "citations": ["https://site1.example/"],
+        "choices": [{"index": 0, "delta": {"content": "]."}, "finish_reason": "stop"}],
+    },
+    "[DONE]",
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "provider", "marker"),
+    [
+        (SONAR, "perplexity-sonar", "[1]"),
+        (json.dumps(SONAR), "perplexity-sonar", "[1]"),
+        (json.dumps(SONAR).encode("utf-8-sig"), "perplexity-sonar", "[1]"),
+        ({"request": {"q": 1}, "response": FAST}, "perplexity", "[1]"),
+        (STREAM, "perplexity", "[1]"),
+        (STREAM.decode(), "perplexity", "[1]"),
+        (CHUNKS, "perplexity-sonar", "[1]"),
+        (read_saved(LOW).model_dump(mode="json"), "perplexity", "[web:1]"),
+        (
+            {"schema": 1, "kind": "web_search", "result": read_saved(LOW).model_dump(mode="json")},
+            "perplexity",
+            "[web:1]",
+        ),
+    ],
+)
+def test_whatever_was_stored_is_read(data: Any, provider: str, marker: str) -> None:
+    result = read_saved(data)
+
+    assert provider == result.provider
+    assert [(marker, "https://site1.example/")] == [
+        (record.raw_marker, record.url) for record in result.citations
+    ]
+
+
+def test_a_search_body_has_sources_and_no_answer() -> None:
+    result = read_saved(search_body(page(1)))
+
+    assert ("perplexity-search", None, 1) == (result.provider, result.content, len(result.sources))
+
+
+def test_a_kept_body_can_be_replayed() -> None:
+    result = read_saved(FAST)
+    kept = result.model_copy(update={"raw": FAST})
+
+    assert result == read_saved(kept.raw)
+
+
+def test_a_result_stored_before_there_were_records_is_read() -> None:
+    old = WebSearchResult(
+        provider="toy", content="A[1].", sources=(WebSearchSource(url="https://a.example"),)
+    )
+    dump = {k: v for k, v in old.model_dump(mode="json").items() if "citation" not in k}
+
+    assert ["https://a.example"] == [record.url for record in read_saved(dump).citations]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("no json", "x.json is not JSON"),
+        ("[1]", "x.json is not a JSON object"),
+        (5, "x.json is not a JSON object"),
+        ({}, "x.json is no answer that is known here"),
+        (
+            {"provider": "p", "sources": [{"title": "no url"}]},
+            "x.json is not a whole search result",
+        ),
+        ("data: {}\n\n", "x.json is an event stream of no API"),
+    ],
+)
+def test_what_is_no_answer_is_refused_by_name(data: Any, message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=message):
+        read_saved(data, name="x.json")
+
+
+def test_a_failed_run_stays_a_failure() -> None:
+    with pytest.raises(ProviderError, match="out of luck"):
+        read_saved(agent_body(status="failed", error={"message": "out of luck"}))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "output", "results", "sources", "provider", "content", "response"]
+            )
+            | st.text(max_size=4),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON | JSON.map(json.dumps) | st.text(max_size=40) | st.binary(max_size=40))
+def test_any_data_is_a_result_or_one_of_our_errors(data: Any) -> None:
+    try:
+        result = read_saved(data)
+    except WebError:
+        return
+    assert isinstance(result, WebSearchResult)
