@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 
 from markdown_it import MarkdownIt
 
-from dsh_web.citations import Citation
+from dsh_web import WebSearchSource
+from dsh_web.citations import Citation, normalize_citations, render_citations
 
 COMMONMARK = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
@@ -156,3 +157,20 @@ def record(
         "resolved": url is not None,
     }
     return Citation(**{**values, **fields})
+
+
+SOURCES = [
+    WebSearchSource(url="https://a.example/1", title="Leaf"),
+    WebSearchSource(url="https://b.example/2"),
+    WebSearchSource(url="https://c.example/3", title="Water"),
+]
+STYLES = ["markdown", "footnotes", "plain", "html", "html_markdown"]
+HTML_STYLES = ["html", "html_markdown"]
+
+
+def read(text: str, sources: object = SOURCES) -> tuple[Citation, ...]:
+    return normalize_citations(text, sources)  # type: ignore[arg-type]
+
+
+def shown(text: str, style: str = "markdown", **options: object) -> str:
+    return render_citations(text, read(text), style=style, **options)  # type: ignore[arg-type]
