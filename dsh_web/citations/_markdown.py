@@ -60,23 +60,20 @@ class _Writer:
         out: list[str] = []
         for piece in self._layout.pieces():
             if isinstance(piece, Place):
-                marks = (
+                out += [
                     self.missing(mark) if isinstance(mark, Missing) else shown(mark)
                     for mark in piece.marks
-                )
-                out.append("".join(marks))
+                ]
             elif piece:
-                follows_mark = bool(out)
-                # `[^1]: ` would begin a definition.
-                if is_footnote and follows_mark and piece[0] == ":":
-                    piece = f"\\{piece}"
-                out.append(piece)
+                # `[^1]:` could begin a definition.
+                is_definition = is_footnote and piece[0] == ":" and bool(out)
+                out.append(f"\\{piece}" if is_definition else piece)
         return "".join(_guarded(out))
 
     def link(self, source: ShownSource) -> str:
         """Return the link of a source: its number in brackets, its title as tooltip."""
         if source not in self._links:
-            self._links[source] = self._link(source, str(source.number), with_title=True)
+            self._links[source] = self._link(source)
         return self._links[source]
 
     def missing(self, mark: Missing) -> str:
@@ -90,28 +87,32 @@ class _Writer:
         if source.link is None:
             name = _unlinked(name)
             return f"&#91;{source.number}&#93; {name}" if has_number else name
-        return self._link(source, str(source.number) if has_number else None, name=name)
+        target = _target(source.link)
+        number = f"{self._bracketed(source, target)} " if has_number else ""
+        return f"[{number}{name}]({target})"
 
-    def _link(
-        self, source: ShownSource, number: str | None, name: str = "", *, with_title: bool = False
-    ) -> str:
+    def _link(self, source: ShownSource) -> str:
         if source.link is None:
-            return f"&#91;{number}&#93;"
-        target = destination(source.link).translate(_LIKE_MARKUP)
-        if "(" in target or ")" in target:
-            target = f"<{target}>"
+            return f"&#91;{source.number}&#93;"
+        target = _target(source.link)
+        tooltip = _tooltip(source.title or "")
+        return f"[{self._bracketed(source, target)}]({target}{tooltip})"
+
+    def _bracketed(self, source: ShownSource, target: str) -> str:
         is_plain = not self._has_definitions and len(target) <= _LONGEST_PLAIN_LINK
-        label = ""
-        if number is not None:
-            label = f"[{number}]" if is_plain else f"&#91;{number}&#93;"
-        label = f"{label} {name}".strip()
-        if with_title and source.title:
-            title = one_line(source.title)
-            if len(title) > _LONGEST_TOOLTIP:
-                title = title[: _LONGEST_TOOLTIP - 1].rstrip() + "…"
-            if title:
-                return f'[{label}]({target} "{encoded(title)}")'
-        return f"[{label}]({target})"
+        return f"[{source.number}]" if is_plain else f"&#91;{source.number}&#93;"
+
+
+def _target(url: str) -> str:
+    target = destination(url).translate(_LIKE_MARKUP)
+    return f"<{target}>" if "(" in target or ")" in target else target
+
+
+def _tooltip(title: str) -> str:
+    title = one_line(title)
+    if len(title) > _LONGEST_TOOLTIP:
+        title = title[: _LONGEST_TOOLTIP - 1].rstrip() + "…"
+    return f' "{encoded(title)}"' if title else ""
 
 
 def _guarded(out: list[str]) -> list[str]:
