@@ -184,7 +184,7 @@ class _ClaimReader:
             self._claims.append((start, start))
             self._waiting.append(index)
             self._waiting_from = end
-        self._from = end
+        self._from = self._row_start = end
         self._shared = index
 
     def finish(self) -> list[Stretch]:
