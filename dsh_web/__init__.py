@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from .cancel import CancelReason, CancelToken
     from .citations import (
         CitationAudit,
+        CitationLedger,
         audit_citations,
         normalize_citations,
         read_citations,
+        render_citations,
     )
     from .errors import (
         BlockedUrlError,
@@ -95,9 +97,11 @@ _HOME = {
     "cancel": ("CancelReason", "CancelToken"),
     "citations": (
         "CitationAudit",
+        "CitationLedger",
         "audit_citations",
         "normalize_citations",
         "read_citations",
+        "render_citations",
     ),
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
@@ -177,6 +181,7 @@ __all__ = [
     "CancelToken",
     "Citation",
     "CitationAudit",
+    "CitationLedger",
     "Emit",
     "Explanation",
     "FilterSupport",
@@ -238,6 +243,7 @@ __all__ = [
     "read_again",
     "read_citations",
     "read_saved",
+    "render_citations",
     "send_with_retries",
 ]
 

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ..render import DEFAULT_MAX_CHARS, close_blocks, link_destination
+from ..escaping import closed, destination
+from ..render import DEFAULT_MAX_CHARS
 from ..seam_page import WebPage
 
 __all__ = ["PageRendering", "render_page"]
@@ -55,11 +56,11 @@ _CLOSING_ROOM: Final = 120
 
 
 def _assembled(page: WebPage, text: str, is_cut: bool, boundaries: bool) -> str:
-    shown = close_blocks(text) or NOTHING
+    shown = closed(text) or NOTHING
     if boundaries:
         mark = hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:32]
         shown = f"{MARKED}\n\n<<<page {mark}>>>\n{shown}\n<<<end of page {mark}>>>"
-    parts = [f"Fetched {link_destination(page.url)} (HTTP {page.status_code})", shown]
+    parts = [f"Fetched {destination(page.url)} (HTTP {page.status_code})", shown]
     return "\n\n".join([*parts, CUT] if is_cut else parts)
 
 
