@@ -7,10 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from .depth import flattened
+from .tidying import tidied
+
 __all__ = ["PageText", "to_markdown"]
 
 MAX_DEPTH: Final = 250
-"""Elements inside each other that are kept; beyond it their tags go and their text stays."""
+"""Elements inside each other that are kept of a page that is too deep for the converter."""
 _OUTSIDE_MAIN: Final = [
     "nav",
     "footer",
@@ -51,6 +54,18 @@ def to_markdown(
         main_content: Leave out navigation, footers, side bars and forms.
         max_chars: Cap on the Markdown in code points; None: no cap.
     """
+    # Surrogates cannot pass into compiled code, and no page has use for NUL.
+    source = _SCRIPTED.sub("", html.replace("\0", "")).encode("utf-8", "replace").decode()
+    text, is_whole = _converted(source, base_url, main_content=main_content)
+    if not is_whole:
+        text, _ = _converted(flattened(source, MAX_DEPTH), base_url, main_content=main_content)
+    text = tidied(text)
+    is_cut = max_chars is not None and len(text) > max_chars
+    return PageText(text[:max_chars].rstrip() if is_cut else text, _title(html), is_cut)
+
+
+def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, bool]:
+    """Return the Markdown, and whether nothing was left out for standing too deep."""
     # Here: the converter is compiled code that a program without pages need not load.
     from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
@@ -58,20 +73,19 @@ def to_markdown(
         autolinks=False,
         base_url=base_url,
         compact_tables=True,
+        # Text of the page stays text; what it escapes too eagerly is put right by `tidied`.
+        escape_asterisks=True,
+        escape_misc=True,
         exclude_selectors=_OUTSIDE_MAIN if main_content else [],
         extract_metadata=False,
         inline_data_media="alt_text_only",
-        # Ours is the lower one, so that nothing is ever lost to this.
-        max_depth=4 * MAX_DEPTH,
         preprocessing=PreprocessingOptions(
             preset="minimal", remove_navigation=False, remove_forms=False
         ),
     )
-    # Surrogates cannot pass into compiled code, and no page has use for NUL.
-    source = _flat(_without_scripted_links(html)).encode("utf-8", "replace").decode()
-    text = (convert(source.replace("\0", ""), options).content or "").strip()
-    is_cut = max_chars is not None and len(text) > max_chars
-    return PageText(text[:max_chars].rstrip() if is_cut else text, _title(html), is_cut)
+    result = convert(source, options)
+    is_whole = all(str(warning.kind) != "depth_limit_exceeded" for warning in result.warnings)
+    return (result.content or "").strip(), is_whole
 
 
 # Every repetition below is bounded: a page of a million beginnings must not take for ever.
@@ -83,51 +97,9 @@ def _title(page: str) -> str | None:
     return " ".join(entities.unescape(found[1]).split()) or None if found else None
 
 
+# So that the text of such a link is not left in brackets; `tidied` finds those that hide better.
 _SCRIPTED = re.compile(
-    r"""\b(?:href|src)\s{0,9}=\s{0,9}(?:"\s{0,9}(?:javascript|vbscript|data):[^"]*"|"""
-    r"""'\s{0,9}(?:javascript|vbscript|data):[^']*')""",
+    r"""\b(?:href|src)\s{0,9}=\s{0,9}(?:"\s{0,9}(?:javascript|vbscript|data):[^"<>]{0,5000}"|"""
+    r"""'\s{0,9}(?:javascript|vbscript|data):[^'<>]{0,5000}')""",
     re.IGNORECASE,
 )
-
-
-def _without_scripted_links(page: str) -> str:
-    return _SCRIPTED.sub("", page)
-
-
-_TAG = re.compile(
-    r"<(/?)([a-zA-Z][a-zA-Z0-9-]{0,50})"
-    r"(?:[^<>\"']{1,5000}|\"[^\"]{0,5000}\"|'[^']{0,5000}'){0,300}+>"
-)
-_FLOATING: Final = frozenset(
-    (
-        # Without an end tag.
-        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source"),
-        *("track", "wbr"),
-        # With content that is no text of the page; a lost tag would make it some.
-        *("noscript", "script", "style", "template", "textarea", "title"),
-    )
-)
-"""Elements that do not count as depth and always keep their tags."""
-
-
-def _flat(page: str) -> str:
-    """Return `page` without the tags that stand deeper than `MAX_DEPTH`.
-
-    A tree that is thousands deep has no structure that anybody could see, and would cost a
-    converter its stack.
-    """
-    if page.count("<") <= MAX_DEPTH:
-        return page
-    depth = 0
-
-    def kept(tag: re.Match[str]) -> str:
-        nonlocal depth
-        if tag[2].lower() in _FLOATING or tag[0].endswith("/>"):
-            return tag[0]
-        if tag[1]:
-            depth = max(0, depth - 1)
-            return tag[0] if depth < MAX_DEPTH else ""
-        depth += 1
-        return tag[0] if depth <= MAX_DEPTH else ""
-
-    return _TAG.sub(kept, page)

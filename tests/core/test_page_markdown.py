@@ -75,6 +75,87 @@ def test_a_cap_cuts_and_says_so():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "[x](http://evil.example)",
+        "[x]<span></span>(http://evil.example)",
+        "&#91;x&#93;&#40;http://evil.example)",
+        "[x\n](http://evil.example)",
+        "[a [b]](http://evil.example)",
+        "&lt;http://evil.example&gt;",
+        "[x]<p></p>\n[x]: http://evil.example",
+        "![x](http://evil.example)",
+    ],
+)
+def test_text_of_a_page_makes_no_link(text):
+    from markdown_it import MarkdownIt
+
+    rendered = MarkdownIt("commonmark").render(markdown(f"<p>see {text}</p>"))
+
+    assert "href" not in rendered
+    assert "<img" not in rendered
+
+
+@pytest.mark.parametrize("start", ["# ", "- ", "* ", "+ ", "1. ", "2) ", "> ", "```", "<b>"])
+def test_text_of_a_page_makes_no_block(start):
+    from markdown_it import MarkdownIt
+
+    written = start.replace("<", "&lt;").replace(">", "&gt;")
+    rendered = MarkdownIt("commonmark").render(
+        markdown(f"<p>{written}a</p><p>b\n{written}c</p><ul><li>{written}d</li></ul>")
+    )
+
+    assert {"p", "/p", "ul", "/ul", "li", "/li"} >= {
+        tag.split(">")[0] for tag in rendered.split("<")[1:]
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "On 2026-06-01 v1.2 cost 3.50, a+b = c (see [1]).",
+        "C# and F#, snake_case, a - b, 5 * 3, x > y",
+        "1) first and 2. second in a line",
+        "[edit] the [source] page",
+    ],
+)
+def test_ordinary_text_is_not_littered_with_escapes(text):
+    assert markdown(f"<p>Note: {text.replace('>', '&gt;')}</p>") == f"Note: {text}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:x()",
+        " JAVA\tscript:x()",
+        "jav&#x61;script:x()",
+        "vbscript:x",
+        "data:text/html,x",
+        "ftp://x.example/",
+        "file:///etc/passwd",
+    ],
+)
+def test_links_lead_to_pages_only(address):
+    text = markdown(f'<p><a title=">" href="{address}">label</a></p>')
+
+    assert "label" in text
+    assert "](" not in text
+
+
+def test_code_is_left_as_it_is():
+    html = "<pre>a \\- [b](c) * `d`\n# e</pre><p>x <code>a\\.b [1](2)</code></p>"
+
+    assert markdown(html) == "```\na \\- [b](c) * `d`\n# e\n```\n\nx `a\\.b [1](2)`"
+
+
+def test_many_tags_without_ends_are_not_taken_for_depth():
+    text = markdown("<h2>H</h2>" + "".join(f"<p>t{n}<li>i{n}" for n in range(600)) + "<h2>E</h2>")
+
+    assert text.endswith("## E")
+    assert text.count("- i") == 600
+
+
+@pytest.mark.parametrize(
     "tag", ["div", "blockquote", "b", "span", "ul><li", "table><tr><td", "x-y"]
 )
 @pytest.mark.parametrize("is_closed", [True, False])
