@@ -118,6 +118,7 @@ def test_any_page_keeps_to_the_cap_and_to_one_first_line(text, size, boundaries)
 
     assert size is None or len(rendered.text) <= size
     ours = lines_like_ours(rendered.text)
-    assert set(ours[1:]) <= {CUT, NOTHING}
+    # A cap that is smaller than the frame cuts the last of our own lines.
+    assert all(CUT.startswith(line) or NOTHING.startswith(line) for line in ours[1:])
     assert len(ours) <= 3
     assert HEAD.startswith(rendered.text) or rendered.text.startswith(HEAD)
