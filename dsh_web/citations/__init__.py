@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..seam_citations import Citation
-    from .audit import AuditSummary, CitationAudit, Mismatch, audit_citations, summarize_audits
+    from .audit import (
+        AuditSummary,
+        AuditTotals,
+        CitationAudit,
+        CitationFinding,
+        audit_citations,
+        summarize_audits,
+    )
     from .contracts import CONTRACTS, CitationContract, contract_named
     from .markdown_sources import read_markdown
     from .numbers import numbers_by_url
@@ -22,8 +29,9 @@ _HOME = {
     "..seam_citations": ("Citation",),
     ".audit": (
         "AuditSummary",
+        "AuditTotals",
         "CitationAudit",
-        "Mismatch",
+        "CitationFinding",
         "audit_citations",
         "summarize_audits",
     ),
@@ -40,10 +48,11 @@ __all__ = [
     "CONTRACTS",
     "Annotation",
     "AuditSummary",
+    "AuditTotals",
     "Citation",
     "CitationAudit",
     "CitationContract",
-    "Mismatch",
+    "CitationFinding",
     "Reference",
     "References",
     "audit_citations",
