@@ -27,6 +27,8 @@ _COLUMNS: Final = (
 )
 _LONGEST: Final = 120
 """Characters of a claim in one line."""
+_ROOMY: Final = 100
+"""Columns of a terminal from which on there is room to space out the table."""
 
 _Row = tuple[str, ...]
 
@@ -132,7 +134,14 @@ def _print_rich(titles: _Row, rows: Sequence[_Row], total: _Row | None) -> None:
             # rich would end the program here; `main` knows what a closed pipe means.
             raise BrokenPipeError
 
-    table = Table(box=box.SIMPLE_HEAD, show_footer=total is not None, footer_style="bold")
+    console = QuietConsole()
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_footer=total is not None,
+        footer_style="bold",
+        pad_edge=False,
+        padding=(0, 1 if console.width >= _ROOMY else 0, 0, 0),
+    )
     for column, title in enumerate(titles):
         is_count = column > 1
         table.add_column(
@@ -147,7 +156,7 @@ def _print_rich(titles: _Row, rows: Sequence[_Row], total: _Row | None) -> None:
         style = {"ok": "green", "broken": "red", "unreadable": "red"}.get(verdict, "yellow")
         # Text, not str: nothing in a file's name is read as markup.
         table.add_row(Text(name), Text(verdict, style=style), *map(Text, counts))
-    QuietConsole().print(table)
+    console.print(table)
 
 
 def _line(cells: _Row, widths: Sequence[int]) -> str:
