@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from .cancel import CancelReason, CancelToken
     from .citations import (
         CitationAudit,
+        CitationLedger,
         audit_citations,
         normalize_citations,
         read_citations,
+        render_citations,
     )
     from .errors import (
         BudgetExceededError,
@@ -88,9 +90,11 @@ _HOME = {
     "cancel": ("CancelReason", "CancelToken"),
     "citations": (
         "CitationAudit",
+        "CitationLedger",
         "audit_citations",
         "normalize_citations",
         "read_citations",
+        "render_citations",
     ),
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
@@ -162,6 +166,7 @@ __all__ = [
     "CancelToken",
     "Citation",
     "CitationAudit",
+    "CitationLedger",
     "Emit",
     "Explanation",
     "FilterSupport",
@@ -217,6 +222,7 @@ __all__ = [
     "read_again",
     "read_citations",
     "read_saved",
+    "render_citations",
     "send_with_retries",
 ]
 

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
         summarize_audits,
     )
     from .contracts import CONTRACTS, CitationContract, contract_named
+    from .ledger import CitationLedger, LedgerEntry
     from .markdown_sources import read_markdown
+    from .numbering import Numbering
     from .numbers import numbers_by_url
     from .reader import Annotation, normalize_citations, read_citations
     from .references import Reference, References, references_of
+    from .rendering import RenderOptions, SourceList, Style, render_citations, render_result
     from .results import read_again, with_citations
 
 _HOME = {
@@ -36,10 +39,13 @@ _HOME = {
         "summarize_audits",
     ),
     ".contracts": ("CONTRACTS", "CitationContract", "contract_named"),
+    ".ledger": ("CitationLedger", "LedgerEntry"),
     ".markdown_sources": ("read_markdown",),
+    ".numbering": ("Numbering",),
     ".numbers": ("numbers_by_url",),
     ".reader": ("Annotation", "normalize_citations", "read_citations"),
     ".references": ("Reference", "References", "references_of"),
+    ".rendering": ("RenderOptions", "SourceList", "Style", "render_citations", "render_result"),
     ".results": ("read_again", "with_citations"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -53,8 +59,14 @@ __all__ = [
     "CitationAudit",
     "CitationContract",
     "CitationFinding",
+    "CitationLedger",
+    "LedgerEntry",
+    "Numbering",
     "Reference",
     "References",
+    "RenderOptions",
+    "SourceList",
+    "Style",
     "audit_citations",
     "contract_named",
     "normalize_citations",
@@ -63,6 +75,8 @@ __all__ = [
     "read_citations",
     "read_markdown",
     "references_of",
+    "render_citations",
+    "render_result",
     "summarize_audits",
     "with_citations",
 ]

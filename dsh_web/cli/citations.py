@@ -1,4 +1,7 @@
-"""`dsh-web citations check PATH...`: what saved answers cite, as a table or as JSON."""
+"""`dsh-web citations`: what saved answers cite, as a table or JSON, and answers to read.
+
+`check PATH...` counts and lists; `render FILE` shows one answer with its citations as links.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,23 @@ from ..citations import (
     CONTRACTS,
     CitationAudit,
     audit_citations,
+    render_citations,
     summarize_audits,
 )
+from ..errors import WebError
 from .citation_table import show_audits
 from .saved_answers import ENDINGS, UnreadableAnswer, saved_answers
-from .show import print_json
+from .show import plain, print_json
 
 __all__ = ["SUMMARY", "add_arguments", "run"]
 
-SUMMARY = "Check what saved answers cite."
+SUMMARY = "Check what saved answers cite, or show one with its citations as links."
 
 _STATUSES: Final = (
     "Exit status: 0, all could be read; 1, a file could not be read, there was nothing to read, or "
     "with --strict a marker leads to no source; 2, the command line is at fault."
 )
+_STYLES: Final = ("markdown", "footnotes", "html", "plain")
 _SCHEMA: Final = 1
 """Version of the keys of `--json`; it changes when a reader would have to."""
 
@@ -56,6 +62,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"read every answer by these rules: {', '.join(sorted(CONTRACTS))}",
     )
     check.set_defaults(run=run)
+    render = commands.add_parser(
+        "render",
+        help="show a saved answer with its citations",
+        description="Show a saved answer with its citations as links, footnotes, HTML or numbers.",
+    )
+    render.add_argument("path", metavar="FILE", help="what `check` reads, with one answer in it")
+    render.add_argument("--style", choices=_STYLES, default="markdown", help="default: markdown")
+    render.add_argument(
+        "--renumber", action="store_true", help="number the sources anew, in order of first use"
+    )
+    render.set_defaults(run=_render)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -86,3 +103,31 @@ def _report(
         "total": summarize_audits(audits).model_dump(mode="json"),
         "unreadable": [{"name": answer.name, "reason": answer.reason} for answer in unreadable],
     }
+
+
+def _render(options: argparse.Namespace) -> int:
+    answers = [*saved_answers([options.path])]
+    if len(answers) != 1:
+        return _fail(f"{options.path} holds {len(answers)} answers: give a file with one")
+    (answer,) = answers
+    if isinstance(answer, UnreadableAnswer):
+        return _fail(f"{answer.name} cannot be read: {answer.reason}")
+    result = answer.result
+    try:
+        text = render_citations(
+            result.content,
+            result.citations,
+            style=options.style,
+            numbering="first_use" if options.renumber else "provider",
+            sources=result.sources,
+        )
+    except WebError as error:
+        return _fail(f"{answer.name} cannot be shown: {error.message}")
+    # A file keeps the marks that right-to-left text needs; a terminal would obey others, too.
+    print(plain(text) if sys.stdout.isatty() else text)
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(plain(f"dsh-web citations: {message}"), file=sys.stderr)
+    return 1
