@@ -235,6 +235,8 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"]++")
 _DEFINITION = re.compile(r"^[ \t]{0,3}\[[^\]\r\n]{1,200}\]:[ \t][^\r\n]*+", re.MULTILINE)
 _MAY_END = re.compile(r"[)\]}.,;:!?*_'|`]")
 _ENDS_LOOKED_AT: Final = 40
+_SAMPLE: Final = 20_000
+"""Code points of an answer by which its language is told."""
 
 
 def _addresses_in(content: str) -> set[str]:
@@ -264,7 +266,7 @@ def _mismatches(result: WebSearchResult) -> Iterator[Citation]:
     content = result.content or ""
     pages: dict[str, TextWords] = {}
     claims: dict[Span, TextWords] = {}
-    language = words_of(content).language
+    language = words_of(content[:_SAMPLE]).language
     for record in result.citations:
         url, span = record.url, record.claim_span
         if url is None or url not in texts:

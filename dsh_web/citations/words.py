@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -132,6 +133,7 @@ def share_nothing(claim: TextWords, source: TextWords) -> bool:
     return claim.words.isdisjoint(source.words)
 
 
+@lru_cache(maxsize=4096)
 def _script(char: str) -> str:
     if char.isascii():
         return "LATIN"
