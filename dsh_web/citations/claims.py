@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
-from .scan import Cover
+from .lookups import Cover, Stretch
 
 __all__ = ["claim_spans"]
-
-Stretch: TypeAlias = tuple[int, int]
 
 _BLOCK_START = (
     r"(?:[ \t]*+>)*+[ \t]*+"  # quotes
@@ -25,10 +23,21 @@ _BLOCK_START = (
 )
 _START = re.compile(_BLOCK_START)
 _NEWLINE = re.compile(r"(?:\r\n?|\n)[ \t\r\n]*+")
-_FULL_STOPS: Final = "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f"
+_FULL_STOPS: Final = (
+    "\u3002\uff01\uff1f\uff61"  # Chinese, Japanese
+    "\u0964\u06d4\u061f"  # Hindi, Urdu, Arabic
+    "\u1362\u0589\u104b\u17d4"  # Amharic, Armenian, Burmese, Khmer
+)
 """These end a sentence whatever follows; the others need a space behind them."""
 _CLOSING = "\"'\u201d\u2019\u00bb)*_\\]\u300d\u300f\uff09"
 _EVENT = re.compile(rf"[\r\n|.!?\u2026{_FULL_STOPS}]")
+_PLAIN = re.compile(
+    # What the marker before this one leaves behind,
+    rf"(?:[.,;:!?\u2026{_FULL_STOPS}\u3001\uff0c]*+[{_CLOSING}]*+[ \t]++|[,{_FULL_STOPS}\u3001\uff0c]++)?+"
+    r"(\s++(?:[-*+\u2022][ \t]++|[0-9]{1,9}[.)][ \t]++)?+)?+"  # a new line or item,
+    # and words without any end of a sentence, a line or a cell.
+    rf"([*_\"'\u201c\u2018\u00ab\u201e(]*+[^\W_][^\r\n|.!?\u2026{_FULL_STOPS}]*+)"
+)
 _STOP = re.compile(rf"(?:([.!?\u2026]++)|[{_FULL_STOPS}])[{_CLOSING}]*+(?(1)(?=\s|\[|\Z))")
 _LAST_WORD = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*+)\Z")
 _NEXT_CHARACTER = re.compile(r"\s*+(.)", re.DOTALL)
@@ -41,13 +50,17 @@ _JOINING_WORDS = (
     "\u3068 \u304a\u3088\u3073 \u0648 see cf via"
 )
 _ABBREVIATED_WORDS = """
-    e.g i.e etc vs cf dr mr mrs ms prof st no nr fig figs eq al approx inc ltd co corp jr sr u.s u.k
-    u.n e.u ph.d z.b d.h u.a bzw ca usw evtl ggf vgl abs art bd p.ex vol vols ed eds pp est dept gov
-    gen col sen rep rev hon jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m a.d b.c sra
-    pag min max ref refs sec ch chap op incl excl resp z.t mio mrd
+    e.g i.e vs cf dr mr mrs ms prof st al approx inc ltd co corp jr sr u.s u.k u.n e.u ph.d z.b d.h
+    u.a bzw ca evtl ggf vgl p.ex eds ed est dept gov gen col sen rep rev hon jan feb mar apr jun
+    jul aug sep sept oct nov dec a.d b.c sra min max ref refs incl excl resp z.t mio mrd
 """
+_WORDS_BEFORE_NUMBERS = "no nr fig figs eq vol vols art abs bd p pp pag sec ch chap op s"
+_WORDS_AT_ENDS_TOO = "etc usw a.m p.m"
 _JOINING = frozenset(_JOINING_WORDS.split())
+_LONGEST_JOINING = max(map(len, _JOINING))
 _ABBREVIATIONS = frozenset(_ABBREVIATED_WORDS.split())
+_BEFORE_NUMBERS = frozenset(_WORDS_BEFORE_NUMBERS.split())
+_AT_ENDS_TOO = frozenset(_WORDS_AT_ENDS_TOO.split())
 
 
 def claim_spans(
@@ -61,18 +74,7 @@ def claim_spans(
         hidden: Stretches whose punctuation ends no sentence (code, math), in order.
         start: Where the answer begins in `text`.
     """
-    reader = _ClaimReader(text, start, hidden)
-    events = [event.start() for event in _EVENT.finditer(text, start)]
-    index, last = 0, len(events)
-    for group_start, group_end in groups:
-        while index < last and events[index] < group_start:
-            reader.take(events[index])
-            index += 1
-        reader.take_group(group_start, group_end)
-    while index < last and reader.is_waiting:
-        reader.take(events[index])
-        index += 1
-    return reader.finish()
+    return _ClaimReader(text, start, hidden).read(groups)
 
 
 class _ClaimReader:
@@ -91,9 +93,37 @@ class _ClaimReader:
         assert opening is not None  # every part of it is optional
         self._begin_block(opening.end(), opening.group())
 
-    @property
-    def is_waiting(self) -> bool:
-        return bool(self._waiting)
+    def read(self, groups: Sequence[Stretch]) -> list[Stretch]:
+        """Return the claims, in the order of the groups."""
+        text, claims, plain = self._text, self._claims, _PLAIN.fullmatch
+        position = self._from
+        for start, end in groups:
+            words = None if self._waiting else plain(text, position, start)
+            if words is None or not self._take_plain(words, end):
+                for event in _EVENT.finditer(text, position, start):
+                    self._take(event.start())
+                self._take_group(start, end)
+            position = end
+        if self._waiting:
+            for event in _EVENT.finditer(text, position):
+                self._take(event.start())
+                if not self._waiting:
+                    break
+            self._settle(len(text))
+        return claims
+
+    def _take_plain(self, words: re.Match[str], group_end: int) -> bool:
+        """Find the claim of a marker behind words that hold no end of anything: most are such."""
+        start = words.start(2)
+        stretch = words[2].rstrip(_TRAILING)
+        if len(stretch) <= _LONGEST_JOINING and stretch.lower() in _JOINING:
+            return False
+        if words.start(1) >= 0:
+            self._is_heading = self._is_quote = self._is_row = False
+        self._shared = len(self._claims)
+        self._claims.append((start, start + len(stretch)))
+        self._from = self._taken = group_end
+        return True
 
     def _begin_block(self, position: int, prefix: str) -> None:
         self._is_heading = "#" in prefix
@@ -108,7 +138,7 @@ class _ClaimReader:
         self._shared: int | None = None
         """Index of the claim that a marker right here would share."""
 
-    def take(self, at: int) -> None:
+    def _take(self, at: int) -> None:
         """Look at a line end, a pipe or a full stop; positions only grow."""
         if at < self._taken:
             return
@@ -161,7 +191,7 @@ class _ClaimReader:
         else:
             self._sentence = stretch
 
-    def take_group(self, start: int, end: int) -> None:
+    def _take_group(self, start: int, end: int) -> None:
         """Find the claim of the marker group from `start` to `end`."""
         index = len(self._claims)
         stretch = self._trimmed(self._from, start)
@@ -186,11 +216,6 @@ class _ClaimReader:
             self._waiting_from = end
         self._from = end
         self._shared = index
-
-    def finish(self) -> list[Stretch]:
-        """Return the claims, in the order of the groups."""
-        self._settle(len(self._text))
-        return self._claims
 
     def _settle(self, end: int) -> None:
         """Give waiting markers what stands between them and `end`."""
@@ -219,8 +244,12 @@ class _ClaimReader:
         word = _LAST_WORD.search(self._text, max(self._from, at - 12), at)
         if word is None:
             return False
-        found = word.group(1)
-        return len(found) == 1 or found.lower() in _ABBREVIATIONS
+        found, follower = word[1].lower(), "" if after is None else after[1]
+        if found in _BEFORE_NUMBERS:
+            return follower.isdigit()
+        if found in _AT_ENDS_TOO:
+            return not follower.isupper()
+        return len(found) == 1 or found in _ABBREVIATIONS
 
     def _trimmed(self, start: int, end: int) -> Stretch | None:
         """Return the stretch without what only surrounds words; None if no word is in it."""

@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from ..seam import WebSearchSource
 from ..seam_citations import Citation
+from .annotations import Annotation, annotated_words, on_markers
 from .claims import claim_spans
 from .contracts import CitationContract, contract_named
 from .exported import exported_markers
+from .lookups import Cover, Stretch
+from .members import Member, members_of
+from .records import Draft, Marked, finish
 from .references import Reference, References, references_of
-from .scan import MARKER, Cover, hidden_stretches, is_json_object, reasoning_end
+from .scan import MARKER, hidden_stretches, is_json_object, reasoning_end
 
 __all__ = ["Annotation", "normalize_citations", "read_citations"]
 
 _MARKER = re.compile(MARKER)
-_PART = re.compile(r"(?:([a-z_]++):)?([0-9]++)")
-_MOST_DIGITS: Final = 18
-"""Longer numbers name no source, and Python refuses to read very long ones."""
-_YEARS = range(1500, 2200)
 
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """A stretch of the answer that the provider itself links to a page."""
-
-    url: str
-    title: str | None
-    start: int
-    """Offset in code points of the answer."""
-    end: int
-    """Exclusive."""
-
-
-_Member: TypeAlias = tuple[str, int | None, Reference | None]
-"""source_type, source_index, and what it leads to."""
-
-
-@dataclass(slots=True)
-class _Found:
-    """One marker in the text, with what each of its members leads to."""
-
-    start: int
-    end: int
-    members: list[_Member]
-    answer_index: int | None = None
-    """Set where the marker itself names the answer it belongs to."""
+_Found: TypeAlias = tuple[Stretch, list[Draft]]
+"""Where a marker stands, and a record for each of its members."""
 
 
 def normalize_citations(
@@ -103,190 +78,118 @@ def read_citations(
         InvalidRequestError: The contract is unknown.
     """
     rules = contract_named(contract)
-    if not text or is_json_object(text):
+    if not text:
         return ()
     start = reasoning_end(text)
-    hidden = hidden_stretches(text, start)
-    found = [*_markers(text, start, hidden, references, rules)]
+    if is_json_object(text, start):
+        return ()
+    reading = _Reading(text, start, references, rules, provider, answer_index)
+    found = reading.markers()
     if rules.reads_exports:
-        found += _exported(text, start, hidden)
-        found.sort(key=lambda marker: marker.start)
-    loose = _apply(annotations, text, start, found, references) if annotations else []
-    claims = claim_spans(text, [(m.start, m.end) for m in found], hidden, start)
-    owner = provider or rules.provider or "unknown"
-    records = [
-        _record(
-            owner,
-            member,
-            (marker.start, marker.end),
-            claim,
-            text[marker.start : marker.end],
-            answer_index if marker.answer_index is None else marker.answer_index,
-        )
-        for marker, claim in zip(found, claims, strict=True)
-        for member in marker.members
+        found = sorted([*found, *reading.exported()], key=_span_of)
+    if annotations:
+        reading.let_point(annotations, found)
+    spans = [span for span, _ in found]
+    claims = claim_spans(text, spans, reading.hidden, start)
+    marked: list[Marked] = [
+        (span, drafts, claim) for (span, drafts), claim in zip(found, claims, strict=True)
     ]
-    if loose:
-        records += [
-            _record(owner, member, (claim[1], claim[1]), claim, "", answer_index)
-            for member, claim in loose
-        ]
-        records.sort(key=lambda record: record.marker_span)
-    return tuple(records)
+    if annotations:
+        marked = sorted([*marked, *reading.words(annotations, found)], key=_span_of)
+    return finish(marked)
 
 
-def _record(
-    provider: str,
-    member: _Member,
-    marker_span: tuple[int, int],
-    claim_span: tuple[int, int],
-    raw_marker: str,
-    answer_index: int,
-) -> Citation:
-    kind, number, reference = member
-    # What `Citation.model_construct` does, without what it looks up each time: the parts are right
-    # by construction, and checking them would cost more than finding them did.
-    record = _new(Citation)
-    _set(
-        record,
-        "__dict__",
-        {
-            "provider": provider,
+def _span_of(marked: _Found | Marked) -> Stretch:
+    return marked[0]
+
+
+class _Reading:
+    """One text, and what its markers are read by."""
+
+    def __init__(
+        self,
+        text: str,
+        start: int,
+        references: References,
+        rules: CitationContract,
+        provider: str | None,
+        answer_index: int,
+    ) -> None:
+        self.hidden = hidden_stretches(text, start)
+        self._text = text
+        self._start = start
+        self._references = references
+        self._rules = rules
+        self._provider = provider or rules.provider or "unknown"
+        self._answer_index = answer_index
+
+    def markers(self) -> list[_Found]:
+        """Return the markers that are not hidden, in order."""
+        found: list[_Found] = []
+        cover = Cover(self.hidden) if self.hidden else None
+        known: dict[str, list[Draft]] = {}
+        for match in _MARKER.finditer(self._text, self._start):
+            span = match.span()
+            if cover is not None and cover.holds(span[0]):
+                continue
+            marker = match[0]
+            drafts = known.get(marker)
+            if drafts is None:
+                drafts = known[marker] = self._drafts(marker)
+            if drafts:
+                found.append((span, drafts))
+        return found
+
+    def exported(self) -> Iterable[_Found]:
+        """Yield the markers that the text itself defines."""
+        cover = Cover(self.hidden)
+        for at, end, turn, number, reference in exported_markers(self._text, self._start):
+            if not cover.holds(at):
+                draft = self._draft(("web", number, reference), self._text[at:end])
+                draft["answer_index"] = max(0, turn - 1)
+                yield (at, end), [draft]
+
+    def let_point(self, annotations: Sequence[Annotation], found: list[_Found]) -> None:
+        """Let annotations that stand on markers say where these lead."""
+        spans = [span for span, _ in found]
+        for index, note in on_markers(annotations, self._text, spans):
+            span, drafts = found[index]
+            if len(drafts) == 1:  # which member of a group is meant, nobody says
+                (old,) = drafts
+                title = note.title or (old["title"] if old["url"] == note.url else None)
+                member = (old["source_type"], old["source_index"], Reference(note.url, title))
+                found[index] = (span, [self._draft(member, old["raw_marker"])])
+
+    def words(self, annotations: Sequence[Annotation], found: list[_Found]) -> Iterable[Marked]:
+        """Yield the annotations of words as records without a marker."""
+        cited = {draft["url"] for _, drafts in found for draft in drafts}
+        for member, words in annotated_words(
+            annotations,
+            self._text,
+            [span for span, _ in found],
+            self._references,
+            is_cited=cited.__contains__,
+            start=self._start,
+        ):
+            yield (words[1], words[1]), [self._draft(member, "")], words
+
+    def _drafts(self, marker: str) -> list[Draft]:
+        members = members_of(marker[1:-1], self._references, self._rules.default_type)
+        return [self._draft(member, marker) for member in members]
+
+    def _draft(self, member: Member, raw_marker: str) -> Draft:
+        """Return a record but for its spans: the same for every occurrence of a marker."""
+        kind, number, reference = member
+        return {
+            "provider": self._provider,
             "source_type": kind,
             "source_index": number,
             "url": None if reference is None else reference.url,
             "title": None if reference is None else reference.title,
-            "marker_span": marker_span,
-            "claim_span": claim_span,
+            "marker_span": (0, 0),
+            "claim_span": (0, 0),
             "raw_marker": raw_marker,
             "resolved": reference is not None,
             "confidence": "high" if reference is None else reference.confidence,
-            "answer_index": answer_index,
-        },
-    )
-    _set(record, "__pydantic_fields_set__", _ALL_FIELDS)
-    _set(record, "__pydantic_extra__", None)
-    _set(record, "__pydantic_private__", None)
-    return record
-
-
-_new = Citation.__new__
-_set = object.__setattr__
-_ALL_FIELDS: Final = set(Citation.model_fields)
-
-
-def _markers(
-    text: str,
-    start: int,
-    hidden: list[tuple[int, int]],
-    references: References,
-    rules: CitationContract,
-) -> Iterator[_Found]:
-    cover = Cover(hidden)
-    known: dict[str, list[_Member]] = {}
-    for match in _MARKER.finditer(text, start):
-        at, end = match.span()
-        if hidden and cover.holds(at):
-            continue
-        marker = match.group()
-        members = known.get(marker)
-        if members is None:
-            inside = marker[1:-1]
-            members = known[marker] = [*_members(inside, references, rules.default_type)]
-        if members:
-            yield _Found(at, end, members)
-
-
-def _members(inside: str, references: References, default_type: str) -> Iterator[_Member]:
-    if inside.isdigit():  # by far the most common: `[3]`
-        yield from _member(default_type, inside, references, is_bare=True)
-        return
-    kind = ""
-    for part in inside.split(","):
-        numbers = _PART.findall(part)
-        kind = numbers[0][0] or kind
-        if len(numbers) == 1:
-            digits = numbers[0][1]
-            yield from _member(kind or default_type, digits, references, is_bare=not kind)
-        elif len(numbers) == 2 and numbers[1][0] in ("", kind):
-            yield from _range(kind or default_type, numbers[0][1], numbers[1][1], references)
-
-
-def _member(kind: str, digits: str, references: References, *, is_bare: bool) -> Iterator[_Member]:
-    number = _number(digits)
-    reference = None if number is None else references.get((kind, number))
-    is_year = is_bare and reference is None and len(digits) == 4 and number in _YEARS
-    if not is_year:
-        yield kind, number, reference
-
-
-def _range(kind: str, first: str, last: str, references: References) -> Iterator[_Member]:
-    """Yield the members of a range of which every one exists; any other is no citation."""
-    low, high = _number(first), _number(last)
-    if low is None or high is None or not low < high < low + len(references):
-        return
-    members = [(kind, n, references.get((kind, n))) for n in range(low, high + 1)]
-    if all(reference is not None for _, _, reference in members):
-        yield from members
-
-
-def _number(digits: str) -> int | None:
-    significant = digits.lstrip("0") or "0"
-    return int(significant) if len(significant) <= _MOST_DIGITS else None
-
-
-def _exported(text: str, start: int, hidden: list[tuple[int, int]]) -> Iterator[_Found]:
-    cover = Cover(hidden)
-    for at, end, turn, number, reference in exported_markers(text, start):
-        if not cover.holds(at):
-            yield _Found(at, end, [("web", number, reference)], max(0, turn - 1))
-
-
-def _apply(
-    annotations: Sequence[Annotation],
-    text: str,
-    start: int,
-    found: list[_Found],
-    references: References,
-) -> list[tuple[_Member, tuple[int, int]]]:
-    """Let annotations say where their markers lead; return those that mark text of their own.
-
-    What the offsets count is not documented, so they are believed only where they fit: exactly
-    one marker, or whole words in an answer that has no markers at all.
-    """
-    by_span = {(marker.start, marker.end): marker for marker in found}
-    number_of = {reference.url: key for key, reference in reversed(list(references.items()))}
-    loose: dict[tuple[str, int, int], tuple[_Member, tuple[int, int]]] = {}
-    for note in annotations:
-        span = _trimmed(text, note.start, note.end)
-        if span is None or span[0] < start:
-            continue
-        marker = by_span.get(span)
-        kind, number = number_of.get(note.url, ("web", None))
-        if marker is not None:
-            if len(marker.members) == 1:
-                kind, number, known = marker.members[0]
-                title = note.title or (known.title if known and known.url == note.url else None)
-                marker.members = [(kind, number, Reference(note.url, title))]
-        elif not found and _is_whole_words(text, *span):
-            known = references.get((kind, number)) if number is not None else None
-            title = note.title or (known.title if known else None)
-            member = (kind, number, Reference(note.url, title))
-            loose[note.url, *span] = (member, span)
-    return list(loose.values())
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
-    if not 0 <= start < end <= len(text):
-        return None
-    inside = text[start:end]
-    start += len(inside) - len(inside.lstrip())
-    inside = inside.strip()
-    return (start, start + len(inside)) if inside else None
-
-
-def _is_whole_words(text: str, start: int, end: int) -> bool:
-    return not (
-        (start > 0 and text[start - 1].isalnum() and text[start].isalnum())
-        or (end < len(text) and text[end - 1].isalnum() and text[end].isalnum())
-    )
+            "answer_index": self._answer_index,
+        }
