@@ -8,28 +8,33 @@ than they indent code.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Final
 
 from .lookups import Next, Stretch
 
-__all__ = ["Blocks", "blocks_of"]
+__all__ = ["Blocks"]
 
 _NEWLINE: Final = r"(?:\r\n?|\n)"
 _AT_END: Final = r"(?=[ \t]*+(?:[\r\n]|\Z))"
-_KIND: Final = (
-    r"(?P<marks>(?:[ \t]*+(?:>|(?:[-*+]|[0-9]{1,9}[.)])(?=[ \t\r\n]|\Z)))++)?+(?P<indent>[ \t]*+)"
-    r"(?:(?P<blank>(?=[\r\n]|\Z))"
-    r"|(?P<fence>`{3,}+(?=[^`\r\n]*+(?:[\r\n]|\Z))|~{3,}+)"
+_MARKS: Final = r"(?:[ \t]*+(?:>|(?:[-*+]|[0-9]{1,9}[.)])(?=[ \t\r\n]|\Z)))"
+_OPENER: Final = (
+    rf"(?P<marks>{_MARKS}*+)(?P<indent>[ \t]*+)"
+    r"(?:(?P<fence>`{3,}+(?=[^`\r\n]*+(?:[\r\n]|\Z))|~{3,}+)"
     rf"|(?P<display>(?:\$\$|\\\[){_AT_END})"
     r"|(?P<math>\$\$|\\\[)"
     r"|(?P<markup><!--|<(?i:pre|script|style|textarea)(?=[\s>]))"
-    r"|(?P<label>\[(?:[a-z_]++:)?[0-9]++\])(?=:[ \t]*+<?[A-Za-z][A-Za-z0-9+.\-]*+://)"
-    rf"|(?P<line>(?:\#{{1,6}}(?=[ \t])|\|)[^\r\n]*+|(?:-{{2,}}+|={{2,}}+|\*{{3,}}+|_{{3,}}+){_AT_END})"
+    r"|(?P<label>\[(?:[a-z_]++:)?[0-9]++\])(?=:[ \t]*+<?[A-Za-z][A-Za-z0-9+.\-]*+://))"
+)
+_FIRST_OPENER = re.compile(_OPENER)
+_NEXT_OPENER = re.compile(_NEWLINE + _OPENER)
+_CUT: Final = (
+    rf"(?P<marks>{_MARKS}++)?+[ \t]*+"
+    rf"(?:(?P<line>(?:\#{{1,6}}(?=[ \t])|\|)[^\r\n]*+|(?:-{{2,}}+|={{2,}}+|\*{{3,}}+|_{{3,}}+){_AT_END})"
     r"|(?(marks)|(?!)))"
 )
-_FIRST_LINE = re.compile(_KIND)
-_LINE = re.compile(_NEWLINE + _KIND)
+_FIRST_CUT = re.compile(_CUT)
+_NEXT_CUT = re.compile(_NEWLINE + _CUT)
 _CLOSING_FENCE = re.compile(rf"{_NEWLINE}([ \t]*+)(`{{3,}}+|~{{3,}}+){_AT_END}")
 _LINE_IN_QUOTE = re.compile(
     rf"{_NEWLINE}(?P<marks>(?:[ \t]{{0,3}}>)*+)(?P<indent>[ \t]*+)"
@@ -48,77 +53,81 @@ _LINE_BREAK = re.compile(r"[\r\n]")
 _BLANK_LINE = re.compile(rf"{_NEWLINE}[ \t>]*+(?=[\r\n]|\Z)")
 
 
-@dataclass(slots=True)
 class Blocks:
-    """How a text divides."""
+    """How a text divides from `start`.
 
-    hidden: list[Stretch] = field(default_factory=list)
-    """Code, math, markup and the labels of definitions, as far as lines decide it; in order."""
-    inline: list[Stretch] = field(default_factory=list)
-    """The rest: stretches that a code span, a formula or a link does not reach beyond; in order."""
+    Attributes:
+        hidden: Code, math, markup and labels of definitions, as far as lines decide it; in order.
+        prose: What lies between the code, math and markup; in order.
+    """
 
-
-def blocks_of(text: str, start: int = 0) -> Blocks:
-    """Return how `text` divides from `start`."""
-    return _BlockReader(text, start).read()
-
-
-class _BlockReader:
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str, start: int = 0) -> None:
+        self.hidden: list[Stretch] = []
+        self.prose: list[Stretch] = []
         self._text = text
-        self._found = Blocks()
-        self._from = start
-        """Where the block begins that is being read."""
-        self._depth = 0
-        """Of quotes."""
+        self._from = self._paragraph = start
         self._next = {opener: Next(text, closer) for opener, closer in _CLOSERS.items()}
         self._next_blank = Next(text, _BLANK_LINE)
-
-    def read(self) -> Blocks:
-        line = _FIRST_LINE.match(self._text, self._from) or _LINE.search(self._text, self._from)
+        line = _FIRST_OPENER.match(text, start) or _NEXT_OPENER.search(text, start)
         while line is not None:
-            line = _LINE.search(self._text, self._take(line))
-        self._cut(len(self._text))
-        return self._found
+            line = _NEXT_OPENER.search(text, self._take(line))
+        self._cut(len(text), len(text))
 
-    def _cut(self, at: int, resume: int | None = None) -> None:
+    def paragraphs(self) -> Iterator[Stretch]:
+        """Yield the stretches of prose between blank lines."""
+        for start, end in self.prose:
+            for blank in _BLANK_LINE.finditer(self._text, start, end):
+                yield start, blank.start()
+                start = blank.end()
+            yield start, end
+
+    def parts(self, start: int, end: int) -> Iterator[Stretch]:
+        """Yield the parts of a paragraph that code spans, formulas and links do not reach beyond.
+
+        List items, headings, table rows, and changes of the depth of a quote divide it.
+        """
+        depth = 0
+        cut = _FIRST_CUT.match(self._text, start, end) or _NEXT_CUT.search(self._text, start, end)
+        while cut is not None:
+            marks = cut["marks"] or ""
+            if cut["line"] is not None:
+                yield start, cut.start()
+                yield cut.span()
+                start = cut.end()
+            elif marks.strip(" \t>") or marks.count(">") != depth:
+                yield start, cut.start()
+                start = cut.start()
+            depth = marks.count(">")
+            cut = _NEXT_CUT.search(self._text, cut.end(), end)
+        yield start, end
+
+    def _cut(self, at: int, resume: int) -> None:
         if at > self._from:
-            self._found.inline.append((self._from, at))
-        self._from = at if resume is None else resume
+            self.prose.append((self._from, at))
+        self._from = self._paragraph = resume
 
     def _hide(self, start: int, end: int) -> int:
         self._cut(start, end)
-        self._found.hidden.append((start, end))
+        self.hidden.append((start, end))
         return end
 
     def _take(self, line: re.Match[str]) -> int:
-        """Look at one line that is not mere prose; return where to look on."""
-        kind, marks = line.lastgroup, line["marks"] or ""
-        depth = marks.count(">")
+        """Look at one line that may open something; return where to look on."""
+        kind, marks = line.lastgroup, line["marks"]
         is_item = bool(marks.strip(" \t>"))
-        if is_item or depth != self._depth:
-            self._cut(line.start())
-            self._depth = depth
-        if kind == "blank":
-            self._cut(line.start())
-            self._depth = 0
-        elif kind == "fence":
-            return self._hide(line.start("fence"), self._fence_end(line, depth, is_item))
-        elif kind == "label":
-            self._found.hidden.append(line.span("label"))
-        elif kind == "line":
-            self._cut(line.start())
-            self._cut(line.end())
-        elif kind in ("display", "math", "markup") and not is_item:
+        if kind == "fence":
+            return self._hide(line.start("fence"), self._fence_end(line, marks.count(">"), is_item))
+        if kind == "label":
+            self.hidden.append(line.span("label"))
+        elif kind is not None and not is_item:
             return self._opened(line, kind)
         return line.end()
 
     def _opened(self, line: re.Match[str], kind: str) -> int:
         """Return where to look on behind math or HTML that a line begins with."""
         start, opener = line.start(kind), line[kind].lower()
-        if opener == "$$" and self._text.count("$$", self._from, start) % 2:
-            # It closes what this paragraph has opened.
-            self._cut(line.end())
+        if opener == "$$" and self._is_open(start):
+            self._paragraph = line.end()
             return line.end()
         end = self._next[opener].end_after(line.end())
         if end is None:
@@ -128,6 +137,12 @@ class _BlockReader:
             if blank is not None and blank < end:
                 return line.end()
         return self._hide(start, end)
+
+    def _is_open(self, position: int) -> bool:
+        """Return whether the paragraph has opened a formula before `position`."""
+        for blank in _BLANK_LINE.finditer(self._text, self._paragraph, position):
+            self._paragraph = blank.end()
+        return self._text.count("$$", self._paragraph, position) % 2 == 1
 
     def _fence_end(self, opening: re.Match[str], depth: int, is_item: bool) -> int:
         """Return where fenced code ends: with its closing fence, its quote, its item or the text."""

@@ -16,7 +16,7 @@ __all__ = ["claim_spans"]
 _BLOCK_START = (
     r"(?:[ \t]*+>)*+[ \t]*+"  # quotes
     r"(?:(?:[-*+\u2022\u2023\u25e6]|[0-9]{1,9}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?+)?+"  # list items
-    r"(?:\#{1,6}[ \t]++"  # headings
+    r"(\#{1,6}[ \t]++"  # headings
     r"|(?:`{3,}+|~{3,}+)[^\r\n]*+"  # fences
     r"|\|"  # table rows
     r"|(?:-{3,}+|={3,}+|\*{3,}+|_{3,}+)(?=[ \t]*+(?:[\r\n]|\Z)))?+"  # rules
@@ -29,14 +29,16 @@ _FULL_STOPS: Final = (
     "\u1362\u0589\u104b\u17d4"  # Amharic, Armenian, Burmese, Khmer
 )
 """These end a sentence whatever follows; the others need a space behind them."""
-_CLOSING = "\"'\u201d\u2019\u00bb)*_\\]\u300d\u300f\uff09"
+_COMMAS: Final = "\u3001\uff0c\uff1b\uff1a\u060c\u061b"
+_CLOSING: Final = "\"'\u201d\u2019\u00bb)*_\\]\u300d\u300f\uff09"
 _EVENT = re.compile(rf"[\r\n|.!?\u2026{_FULL_STOPS}]")
 _PLAIN = re.compile(
     # What the marker before this one leaves behind,
-    rf"(?:[.,;:!?\u2026{_FULL_STOPS}\u3001\uff0c]*+[{_CLOSING}]*+[ \t]++|[,{_FULL_STOPS}\u3001\uff0c]++)?+"
-    r"(\s++(?:[-*+\u2022][ \t]++|[0-9]{1,9}[.)][ \t]++)?+)?+"  # a new line or item,
+    rf"(?:[.,;:!?\u2026{_COMMAS}{_FULL_STOPS}]*+[{_CLOSING}]*+(?=\s)|[,{_COMMAS}{_FULL_STOPS}]++)?+"
+    # perhaps a new line or list item,
+    r"[ \t]*+(?:[\r\n]\s*+(?:[-*+\u2022][ \t]++|[0-9]{1,9}[.)][ \t]++)?+)?+"
     # and words without any end of a sentence, a line or a cell.
-    rf"([*_\"'\u201c\u2018\u00ab\u201e(]*+[^\W_][^\r\n|.!?\u2026{_FULL_STOPS}]*+)"
+    rf"([*_\"'\u201c\u2018\u00ab\u201e(]*+[^\W_])[^\r\n|.!?\u2026{_FULL_STOPS}]*+"
 )
 _STOP = re.compile(rf"(?:([.!?\u2026]++)|[{_FULL_STOPS}])[{_CLOSING}]*+(?(1)(?=\s|\[|\Z))")
 _LAST_WORD = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*+)\Z")
@@ -89,20 +91,31 @@ class _ClaimReader:
         self._waiting: list[int] = []
         """Claims of markers with nothing before them: they support what follows."""
         self._waiting_from = start
+        self._has_returns = "\r" in text
         opening = _START.match(text, start)
         assert opening is not None  # every part of it is optional
-        self._begin_block(opening.end(), opening.group())
+        self._begin_block(opening)
 
     def read(self, groups: Sequence[Stretch]) -> list[Stretch]:
         """Return the claims, in the order of the groups."""
         text, claims, plain = self._text, self._claims, _PLAIN.fullmatch
         position = self._from
         for start, end in groups:
-            words = None if self._waiting else plain(text, position, start)
-            if words is None or not self._take_plain(words, end):
-                for event in _EVENT.finditer(text, position, start):
-                    self._take(event.start())
-                self._take_group(start, end)
+            if not (self._waiting or self._is_special) and (words := plain(text, position, start)):
+                # Words that hold no end of anything: most claims are such.
+                first, last = words.start(1), start
+                while text[last - 1] in _TRAILING:
+                    last -= 1
+                if last - first > _LONGEST_JOINING or text[first:last].lower() not in _JOINING:
+                    self._from = self._taken = position = end
+                    self._shared = len(claims)
+                    claims.append((first, last))
+                    continue
+            if not self._waiting:
+                position = self._skip_blocks(position, start)
+            for event in _EVENT.finditer(text, position, start):
+                self._take(event.start())
+            self._take_group(start, end)
             position = end
         if self._waiting:
             for event in _EVENT.finditer(text, position):
@@ -112,23 +125,44 @@ class _ClaimReader:
             self._settle(len(text))
         return claims
 
-    def _take_plain(self, words: re.Match[str], group_end: int) -> bool:
-        """Find the claim of a marker behind words that hold no end of anything: most are such."""
-        start = words.start(2)
-        stretch = words[2].rstrip(_TRAILING)
-        if len(stretch) <= _LONGEST_JOINING and stretch.lower() in _JOINING:
-            return False
-        if words.start(1) >= 0:
-            self._is_heading = self._is_quote = self._is_row = False
-        self._shared = len(self._claims)
-        self._claims.append((start, start + len(stretch)))
-        self._from = self._taken = group_end
-        return True
+    def _skip_blocks(self, start: int, end: int) -> int:
+        """Go to the last block that begins between `start` and `end`; return where to look on."""
+        text, newline = self._text, self._last_newline(start, end)
+        while newline >= 0:
+            opening = _START.match(text, newline + 1)
+            assert opening is not None  # every part of it is optional
+            above = self._last_newline(start, newline)
+            if self._is_break(opening, above, newline):
+                self._begin_block(opening)
+                return opening.end()
+            newline = above
+        return start
 
-    def _begin_block(self, position: int, prefix: str) -> None:
-        self._is_heading = "#" in prefix
+    def _last_newline(self, start: int, end: int) -> int:
+        newline = self._text.rfind("\n", start, end)
+        if self._has_returns:
+            newline = max(newline, self._text.rfind("\r", start, end))
+        return newline
+
+    def _is_break(self, opening: re.Match[str], above: int, newline: int) -> bool:
+        """Return whether the line that `opening` begins is no continuation of the one above it."""
+        prefix = opening[0]
+        if prefix.strip(" \t>"):
+            return True
+        if above < 0:
+            return self._is_special and (not self._is_quote or ">" not in prefix)
+        line = _START.match(self._text, above + 1)
+        assert line is not None  # every part of it is optional
+        is_blank = line.end() >= newline
+        return is_blank or line[1] is not None or (">" in prefix) != (">" in line[0])
+
+    def _begin_block(self, opening: re.Match[str]) -> None:
+        prefix, position = opening[0], opening.end()
         self._is_quote = ">" in prefix
-        self._is_row = prefix.endswith("|")
+        self._is_line = opening[1] is not None
+        """True if the block ends with its line: a heading, a table row."""
+        self._is_row = opening[1] == "|"
+        self._is_special = self._is_quote or self._is_line
         self._row_start = self._last_pipe = position
         self._begin_sentence(position)
         self._sentence: Stretch | None = None
@@ -161,17 +195,15 @@ class _ClaimReader:
         opening = _START.match(self._text, newline.end())
         assert opening is not None  # every part of it is optional
         self._taken = opening.end()
-        prefix = opening.group()
-        is_break = (
-            self._is_heading
-            or self._is_row
-            or bool(prefix.strip(" \t>"))
+        prefix = opening[0]
+        if (
+            self._is_line
+            or prefix.strip(" \t>")
             or (">" in prefix) != self._is_quote
-            or _has_blank_line(newline.group())
-        )
-        if is_break:
+            or _has_blank_line(newline[0])
+        ):
             self._settle(at)
-            self._begin_block(opening.end(), prefix)
+            self._begin_block(opening)
 
     def _take_stop(self, at: int) -> None:
         stop = _STOP.match(self._text, at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..seam import WebSearchSource
@@ -91,16 +91,26 @@ def read_citations(
         reading.let_point(annotations, found)
     spans = [span for span, _ in found]
     claims = claim_spans(text, spans, reading.hidden, start)
-    marked: list[Marked] = [
-        (span, drafts, claim) for (span, drafts), claim in zip(found, claims, strict=True)
-    ]
+    marked = zip(spans, [drafts for _, drafts in found], claims, strict=True)
     if annotations:
-        marked = sorted([*marked, *reading.words(annotations, found)], key=_span_of)
+        return finish(sorted([*marked, *reading.words(annotations, found)], key=_span_of))
     return finish(marked)
 
 
 def _span_of(marked: _Found | Marked) -> Stretch:
     return marked[0]
+
+
+class _Known(dict[str, list[Draft]]):
+    """What a marker names, found out once for each that is written differently."""
+
+    def __init__(self, find: Callable[[str], list[Draft]]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, marker: str) -> list[Draft]:
+        found = self[marker] = self._find(marker)
+        return found
 
 
 class _Reading:
@@ -125,20 +135,12 @@ class _Reading:
 
     def markers(self) -> list[_Found]:
         """Return the markers that are not hidden, in order."""
-        found: list[_Found] = []
-        cover = Cover(self.hidden) if self.hidden else None
-        known: dict[str, list[Draft]] = {}
-        for match in _MARKER.finditer(self._text, self._start):
-            span = match.span()
-            if cover is not None and cover.holds(span[0]):
-                continue
-            marker = match[0]
-            drafts = known.get(marker)
-            if drafts is None:
-                drafts = known[marker] = self._drafts(marker)
-            if drafts:
-                found.append((span, drafts))
-        return found
+        known = _Known(self._drafts)
+        markers: Iterator[re.Match[str]] = _MARKER.finditer(self._text, self._start)
+        if self.hidden:
+            is_hidden = Cover(self.hidden).holds
+            markers = (marker for marker in markers if not is_hidden(marker.start()))
+        return [(marker.span(), drafts) for marker in markers if (drafts := known[marker[0]])]
 
     def exported(self) -> Iterable[_Found]:
         """Yield the markers that the text itself defines."""

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Final
 
-from .blocks import blocks_of
+from .blocks import Blocks
 from .inline import NEEDS_A_LOOK, hidden_inline, label_key
 from .lookups import Stretch
 
@@ -70,15 +70,14 @@ def hidden_stretches(text: str, start: int = 0) -> list[Stretch]:
     """
     if not any(sign in text for sign in _SIGNS):
         return []
-    blocks = blocks_of(text, start)
+    blocks = Blocks(text, start)
     hidden = blocks.hidden
     labels = _labels(text) if "][" in text and "]:" in text else frozenset()
-    for block_start, block_end in blocks.inline:
-        if (
-            text.find("[", block_start, block_end) >= 0
-            and NEEDS_A_LOOK.search(text, block_start, block_end) is not None
-        ):
-            hidden += hidden_inline(text, block_start, block_end, labels)
+    for paragraph in blocks.paragraphs():
+        if _needs_a_look(text, *paragraph):
+            for part in blocks.parts(*paragraph):
+                if _needs_a_look(text, *part):
+                    hidden += hidden_inline(text, *part, labels)
     if "://" in text:
         for address in _ADDRESS.finditer(text, start):
             inside = _ADDRESS_GOES_ON.match(text, address.start(), address.end())
@@ -86,6 +85,12 @@ def hidden_stretches(text: str, start: int = 0) -> list[Stretch]:
                 hidden.append(inside.span())
     hidden.sort()
     return hidden
+
+
+def _needs_a_look(text: str, start: int, end: int) -> bool:
+    return (
+        text.find("[", start, end) >= 0 and NEEDS_A_LOOK.search(text, start, end) is not None
+    )
 
 
 def _labels(text: str) -> frozenset[str]:
