@@ -179,8 +179,8 @@ _UNSPACED = re.compile(
 """Scripts that write no spaces between words, or glue particles to them."""
 _COMMON_WORDS: Final = """
     about after all also and any are been but can for from had has have her his how into its may
-    more most not now one only other our out over said she some such than that the their them then there
-    these they this those through was were what when which while who will with would you your
+    more most not now one only other our out over said she some such than that the their them then
+    there these they this those through was were what when which while who will with would you your
     der die das den dem des ein eine einen einem einer und oder ist sind war waren wird werden nicht
     auch auf aus bei mit nach von vor zum zur als wie sich sie ihr
     les des une est sont dans pour par sur avec pas plus que qui aux ses ces leur mais

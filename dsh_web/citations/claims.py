@@ -246,7 +246,7 @@ class _ClaimReader:
             self._claims.append((start, start))
             self._waiting.append(index)
             self._waiting_from = end
-        self._from = end
+        self._from = self._row_start = end
         self._shared = index
 
     def _settle(self, end: int) -> None:

@@ -31,6 +31,7 @@ from .samples import claims
         ("a soft\nline break[1]", ["a soft\nline break"]),
         ("| a | b [1] | c[2] |\n| d | e | [3]", ["b", "c", "d | e"]),
         ("| a | [1] b | c |", ["b"]),
+        ("| a [1] | b | [2]", ["a", "b"]),
         ("> quoted words[1]", ["quoted words"]),
         ("**Bold claim**[1] and more[2]", ["**Bold claim**", "and more"]),
         (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,37 +12,14 @@ from hypothesis import strategies as st
 
 from dsh_web.citations import CONTRACTS, Citation, normalize_citations
 
+from .properties import PIECES, check
 from .samples import SOURCES
 
-PIECES = [
-    "[1]", "[2][3]", "[web:1]", "[web:1, 2]", "[1-3]", "[1, 9]", "[file:1]", "[0]", "[1998]",
-    "[^1]", "[^1_2]", "[^1_2]: https://x.example\n", "[1]: https://x.example\n", "[1](https://x.example)",
-    "![1](a.png)", "[[1]](b)", "\\[1]", "\\(", "\\)", "\\[", "\\]", "$", "$$", "`", "``", "```\n", "~~~\n",
-    "\n", "\n\n", "\r\n", "\r", "> ", "- ", "1. ", "# ", "| ", "    ", "\t", "<!--", "-->", "<code>",
-    "</code>", "<a href='", "<think>", "</think>", "{", "}", ". ", "? ", "\u3002", "e.g. ", "word ",
-    "Word", "3.5", "(", ")", "[", "]", "\\", "\u3010", "\u0000", "\ud83d", "\U0001f680", "e\u0301", "\u05d7",
-]  # fmt: skip
 TEXTS = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
     st.text(max_size=60),
     st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=30).map("".join),
 )
-
-
-def check(text: str, records: tuple[Citation, ...]) -> None:
-    """The properties of any reading; also used by the long run outside the tests."""
-    spans = [record.marker_span for record in records]
-    assert spans == sorted(spans)
-    marked = sorted(set(spans))
-    assert all(before[1] <= after[0] for before, after in pairwise(marked))
-    for record in records:
-        start, end = record.marker_span
-        assert 0 <= start <= end <= len(text)
-        assert text[start:end] == record.raw_marker
-        assert record.resolved == (record.url is not None)
-        claim_start, claim_end = record.claim_span
-        assert 0 <= claim_start <= claim_end <= len(text)
-        assert not any(s < claim_end and claim_start < e for s, e in marked)
 
 
 @settings(max_examples=600, deadline=None)
