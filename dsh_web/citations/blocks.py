@@ -30,7 +30,8 @@ _FIRST_OPENER = re.compile(_OPENER)
 _NEXT_OPENER = re.compile(_NEWLINE + _OPENER)
 _CUT: Final = (
     rf"(?P<marks>{_MARKS}++)?+[ \t]*+"
-    rf"(?:(?P<line>(?:\#{{1,6}}(?=[ \t])|\|)[^\r\n]*+|(?:-{{2,}}+|={{2,}}+|\*{{3,}}+|_{{3,}}+){_AT_END})"
+    r"(?:(?P<blank>(?=[\r\n]|\Z))"
+    rf"|(?P<line>(?:\#{{1,6}}(?=[ \t])|\|)[^\r\n]*+|(?:-{{2,}}+|={{2,}}+|\*{{3,}}+|_{{3,}}+){_AT_END})"
     r"|(?(marks)|(?!)))"
 )
 _FIRST_CUT = re.compile(_CUT)
@@ -73,24 +74,16 @@ class Blocks:
             line = _NEXT_OPENER.search(text, self._take(line))
         self._cut(len(text), len(text))
 
-    def paragraphs(self) -> Iterator[Stretch]:
-        """Yield the stretches of prose between blank lines."""
-        for start, end in self.prose:
-            for blank in _BLANK_LINE.finditer(self._text, start, end):
-                yield start, blank.start()
-                start = blank.end()
-            yield start, end
-
     def parts(self, start: int, end: int) -> Iterator[Stretch]:
-        """Yield the parts of a paragraph that code spans, formulas and links do not reach beyond.
+        """Yield the parts of some prose that code spans, formulas and links do not reach beyond.
 
-        List items, headings, table rows, and changes of the depth of a quote divide it.
+        Blank lines, list items, headings, table rows and changes of a quote's depth divide it.
         """
         depth = 0
         cut = _FIRST_CUT.match(self._text, start, end) or _NEXT_CUT.search(self._text, start, end)
         while cut is not None:
             marks = cut["marks"] or ""
-            if cut["line"] is not None:
+            if cut.lastgroup in ("line", "blank"):
                 yield start, cut.start()
                 yield cut.span()
                 start = cut.end()

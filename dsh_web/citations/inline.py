@@ -58,12 +58,18 @@ def hidden_inline(text: str, start: int, end: int, labels: Container[str]) -> li
         end: Where it ends.
         labels: Keys of the link labels that the answer defines.
     """
-    tokens = [(token.start(), token.group()) for token in _TOKEN.finditer(text, start, end)]
-    code = _code_and_tags(text, tokens, start, end)
-    tokens = _outside(tokens, code)
-    math = _math(text, tokens)
-    tokens = _outside(tokens, math)
-    return sorted(code + math + _links(text, tokens, end, labels))
+    if NEEDS_A_LOOK.search(text, start, end) is None:
+        return []
+    tokens = [(token.start(), token[0]) for token in _TOKEN.finditer(text, start, end)]
+    found: list[Stretch] = []
+    if text.find("`", start, end) >= 0 or text.find("<", start, end) >= 0:
+        found = _code_and_tags(text, tokens, start, end)
+        tokens = _outside(tokens, found)
+    if text.find("$", start, end) >= 0 or text.find("\\", start, end) >= 0:
+        math = _math(text, tokens)
+        tokens = _outside(tokens, math)
+        found += math
+    return sorted(found + _links(text, tokens, end, labels))
 
 
 def _outside(tokens: list[_Token], stretches: list[Stretch]) -> list[_Token]:

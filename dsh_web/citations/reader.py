@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, compress
 from typing import Any, TypeAlias
 
 from ..seam import WebSearchSource
@@ -20,10 +21,10 @@ from .scan import MARKER, hidden_stretches, is_json_object, reasoning_end
 
 __all__ = ["Annotation", "normalize_citations", "read_citations"]
 
-_MARKER = re.compile(MARKER)
+_MARKER = re.compile(f"({MARKER})")
 
-_Found: TypeAlias = tuple[Stretch, list[Draft]]
-"""Where a marker stands, and a record for each of its members."""
+_Drafts: TypeAlias = Sequence[Draft]
+"""A record for each member of one marker."""
 
 
 def normalize_citations(
@@ -84,31 +85,34 @@ def read_citations(
     if is_json_object(text, start):
         return ()
     reading = _Reading(text, start, references, rules, provider, answer_index)
-    found = reading.markers()
+    spans, drafts = reading.markers()
     if rules.reads_exports:
-        found = sorted([*found, *reading.exported()], key=_span_of)
+        spans, drafts = _in_order([*zip(spans, drafts, strict=True), *reading.exported()])
     if annotations:
-        reading.let_point(annotations, found)
-    spans = [span for span, _ in found]
-    claims = claim_spans(text, spans, reading.hidden, start)
-    marked = zip(spans, [drafts for _, drafts in found], claims, strict=True)
+        reading.let_point(annotations, spans, drafts)
+    marked = zip(spans, drafts, claim_spans(text, spans, reading.hidden, start), strict=True)
     if annotations:
-        return finish(sorted([*marked, *reading.words(annotations, found)], key=_span_of))
+        return finish(sorted([*marked, *reading.words(annotations, spans, drafts)], key=_span_of))
     return finish(marked)
 
 
-def _span_of(marked: _Found | Marked) -> Stretch:
+def _in_order(marked: list[tuple[Stretch, _Drafts]]) -> tuple[list[Stretch], list[_Drafts]]:
+    marked.sort(key=_span_of)
+    return [span for span, _ in marked], [drafts for _, drafts in marked]
+
+
+def _span_of(marked: tuple[Stretch, _Drafts] | Marked) -> Stretch:
     return marked[0]
 
 
-class _Known(dict[str, list[Draft]]):
+class _Known(dict[str, _Drafts]):
     """What a marker names, found out once for each that is written differently."""
 
-    def __init__(self, find: Callable[[str], list[Draft]]) -> None:
+    def __init__(self, find: Callable[[str], _Drafts]) -> None:
         super().__init__()
         self._find = find
 
-    def __missing__(self, marker: str) -> list[Draft]:
+    def __missing__(self, marker: str) -> _Drafts:
         found = self[marker] = self._find(marker)
         return found
 
@@ -133,49 +137,58 @@ class _Reading:
         self._provider = provider or rules.provider or "unknown"
         self._answer_index = answer_index
 
-    def markers(self) -> list[_Found]:
-        """Return the markers that are not hidden, in order."""
-        known = _Known(self._drafts)
-        markers: Iterator[re.Match[str]] = _MARKER.finditer(self._text, self._start)
-        if self.hidden:
+    def markers(self) -> tuple[list[Stretch], list[_Drafts]]:
+        """Return where markers stand that are not hidden, in order, and what each of them names."""
+        # Splitting gives texts and markers in turn, and with their lengths every offset: what would
+        # else be a match object and three calls for each marker is a few calls for all.
+        pieces = _MARKER.split(self._text[self._start :])
+        if len(pieces) == 1:
+            return [], []
+        offsets = [*accumulate(map(len, pieces), initial=self._start)]
+        spans = [*zip(offsets[1:-1:2], offsets[2::2], strict=True)]
+        drafts = [*map(_Known(self._drafts).__getitem__, pieces[1::2])]
+        if self.hidden or not all(drafts):
             is_hidden = Cover(self.hidden).holds
-            markers = (marker for marker in markers if not is_hidden(marker.start()))
-        return [(marker.span(), drafts) for marker in markers if (drafts := known[marker[0]])]
+            kept = [bool(d) and not is_hidden(s[0]) for s, d in zip(spans, drafts, strict=True)]
+            spans, drafts = [*compress(spans, kept)], [*compress(drafts, kept)]
+        return spans, drafts
 
-    def exported(self) -> Iterable[_Found]:
+    def exported(self) -> Iterator[tuple[Stretch, _Drafts]]:
         """Yield the markers that the text itself defines."""
-        cover = Cover(self.hidden)
+        is_hidden = Cover(self.hidden).holds
         for at, end, turn, number, reference in exported_markers(self._text, self._start):
-            if not cover.holds(at):
+            if not is_hidden(at):
                 draft = self._draft(("web", number, reference), self._text[at:end])
                 draft["answer_index"] = max(0, turn - 1)
                 yield (at, end), [draft]
 
-    def let_point(self, annotations: Sequence[Annotation], found: list[_Found]) -> None:
+    def let_point(
+        self, annotations: Sequence[Annotation], spans: list[Stretch], drafts: list[_Drafts]
+    ) -> None:
         """Let annotations that stand on markers say where these lead."""
-        spans = [span for span, _ in found]
         for index, note in on_markers(annotations, self._text, spans):
-            span, drafts = found[index]
-            if len(drafts) == 1:  # which member of a group is meant, nobody says
-                (old,) = drafts
+            if len(drafts[index]) == 1:  # which member of a group is meant, nobody says
+                (old,) = drafts[index]
                 title = note.title or (old["title"] if old["url"] == note.url else None)
                 member = (old["source_type"], old["source_index"], Reference(note.url, title))
-                found[index] = (span, [self._draft(member, old["raw_marker"])])
+                drafts[index] = [self._draft(member, old["raw_marker"])]
 
-    def words(self, annotations: Sequence[Annotation], found: list[_Found]) -> Iterable[Marked]:
+    def words(
+        self, annotations: Sequence[Annotation], spans: list[Stretch], drafts: list[_Drafts]
+    ) -> Iterator[Marked]:
         """Yield the annotations of words as records without a marker."""
-        cited = {draft["url"] for _, drafts in found for draft in drafts}
+        cited = {draft["url"] for members in drafts for draft in members}
         for member, words in annotated_words(
             annotations,
             self._text,
-            [span for span, _ in found],
+            spans,
             self._references,
             is_cited=cited.__contains__,
             start=self._start,
         ):
             yield (words[1], words[1]), [self._draft(member, "")], words
 
-    def _drafts(self, marker: str) -> list[Draft]:
+    def _drafts(self, marker: str) -> _Drafts:
         members = members_of(marker[1:-1], self._references, self._rules.default_type)
         return [self._draft(member, marker) for member in members]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from .blocks import Blocks
@@ -53,12 +54,14 @@ def reasoning_end(text: str) -> int:
     return len(text)
 
 
-_SIGNS: Final = ("`", "~~~", "$", "\\", "<", "](", "]:", "://")
+_SIGNS: Final = "`~$\\<"
+_SIGNS_AFTER = re.compile(r"\][(:=&%/?#]")
 """Where none of these stands, every marker counts."""
 _DEFINED_LABEL = re.compile(
     r"(?:\A|[\r\n])[ \t>]*+\[([^\[\]\r\n^][^\[\]\r\n]{0,998}+)\]:[ \t]*+[^\s]"
 )
 _ADDRESS = re.compile(r"://[^\s<>)]++")
+_ADDRESS_MAY_GO_ON = re.compile(r"\][=&%/?#]")
 _ADDRESS_GOES_ON = re.compile(r".*\](?=[=&%]|[/?#]\w)")
 
 
@@ -68,17 +71,17 @@ def hidden_stretches(text: str, start: int = 0) -> list[Stretch]:
     Fenced code (also in lists and quotes), code spans, math, links and images, autolinks, tags
     and comments, brackets within an address, escaped brackets and the labels of definition lines.
     """
-    if not any(sign in text for sign in _SIGNS):
+    if not any(sign in text for sign in _SIGNS) and _SIGNS_AFTER.search(text) is None:
         return []
     blocks = Blocks(text, start)
     hidden = blocks.hidden
     labels = _labels(text) if "][" in text and "]:" in text else frozenset()
-    for paragraph in blocks.paragraphs():
-        if _needs_a_look(text, *paragraph):
-            for part in blocks.parts(*paragraph):
-                if _needs_a_look(text, *part):
-                    hidden += hidden_inline(text, *part, labels)
-    if "://" in text:
+    for prose in blocks.prose:
+        for paragraph in _paragraphs_to_look_at(text, *prose):
+            for part_start, part_end in blocks.parts(*paragraph):
+                if text.find("[", part_start, part_end) >= 0:
+                    hidden += hidden_inline(text, part_start, part_end, labels)
+    if _ADDRESS_MAY_GO_ON.search(text, start) is not None:
         for address in _ADDRESS.finditer(text, start):
             inside = _ADDRESS_GOES_ON.match(text, address.start(), address.end())
             if inside is not None:
@@ -87,10 +90,14 @@ def hidden_stretches(text: str, start: int = 0) -> list[Stretch]:
     return hidden
 
 
-def _needs_a_look(text: str, start: int, end: int) -> bool:
-    return (
-        text.find("[", start, end) >= 0 and NEEDS_A_LOOK.search(text, start, end) is not None
-    )
+def _paragraphs_to_look_at(text: str, start: int, end: int) -> Iterator[Stretch]:
+    """Yield whole paragraphs, at least, that hold something that can hide a bracket."""
+    while (sign := NEEDS_A_LOOK.search(text, start, end)) is not None:
+        first = text.rfind("\n\n", start, sign.start())
+        last = text.find("\n\n", sign.end(), end)
+        last = end if last < 0 else last
+        yield (start if first < 0 else first), last
+        start = last
 
 
 def _labels(text: str) -> frozenset[str]:
