@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from .inline import LITERAL_MARKER
 from .lookups import Next, Stretch
 
 __all__ = ["Blocks"]
@@ -22,7 +23,7 @@ _OPENER: Final = (
     rf"(?P<marks>{_MARKS}*+)(?P<indent>[ \t]*+)"
     r"(?:(?P<fence>`{3,}+(?=[^`\r\n]*+(?:[\r\n]|\Z))|~{3,}+)"
     rf"|(?P<display>(?:\$\$|\\\[){_AT_END})"
-    r"|(?P<math>\$\$|\\\[)"
+    rf"|(?P<math>\$\$|(?!{LITERAL_MARKER})\\\[)"
     r"|(?P<markup><!--|<(?i:pre|script|style|textarea)(?=[\s>]))"
     r"|(?P<label>\[(?:[a-z_]++:)?[0-9]++\])(?=:[ \t]*+<?[A-Za-z][A-Za-z0-9+.\-]*+://))"
 )
@@ -31,7 +32,8 @@ _NEXT_OPENER = re.compile(_NEWLINE + _OPENER)
 _CUT: Final = (
     rf"(?P<marks>{_MARKS}++)?+[ \t]*+"
     r"(?:(?P<blank>(?=[\r\n]|\Z))"
-    rf"|(?P<line>(?:\#{{1,6}}(?=[ \t])|\|)[^\r\n]*+|(?:-{{2,}}+|={{2,}}+|\*{{3,}}+|_{{3,}}+){_AT_END})"
+    r"|(?P<line>(?:\#{1,6}(?=[ \t])|\|)[^\r\n]*+"
+    rf"|(?:-{{2,}}+|={{2,}}+|\*{{3,}}+|_{{3,}}+){_AT_END})"
     r"|(?(marks)|(?!)))"
 )
 _FIRST_CUT = re.compile(_CUT)
@@ -119,7 +121,7 @@ class Blocks:
     def _opened(self, line: re.Match[str], kind: str) -> int:
         """Return where to look on behind math or HTML that a line begins with."""
         start, opener = line.start(kind), line[kind].lower()
-        if opener == "$$" and self._is_open(start):
+        if opener == "$$" and self._is_open(start, line.end()):
             self._paragraph = line.end()
             return line.end()
         end = self._next[opener].end_after(line.end())
@@ -131,14 +133,14 @@ class Blocks:
                 return line.end()
         return self._hide(start, end)
 
-    def _is_open(self, position: int) -> bool:
-        """Return whether the paragraph has opened a formula before `position`."""
-        for blank in _BLANK_LINE.finditer(self._text, self._paragraph, position):
+    def _is_open(self, start: int, end: int) -> bool:
+        """Return whether its paragraph has opened a formula before the `$$` between the two."""
+        for blank in _BLANK_LINE.finditer(self._text, self._paragraph, end):
             self._paragraph = blank.end()
-        return self._text.count("$$", self._paragraph, position) % 2 == 1
+        return self._text.count("$$", self._paragraph, start) % 2 == 1
 
     def _fence_end(self, opening: re.Match[str], depth: int, is_item: bool) -> int:
-        """Return where fenced code ends: with its closing fence, its quote, its item or the text."""
+        """Return where a fence ends: with its closing line, its quote, its item or the text."""
         fence = opening["fence"]
         if not (depth or is_item):
             widest = _width(opening["indent"]) + 3

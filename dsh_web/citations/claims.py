@@ -10,6 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from .lookups import Cover, Stretch
+from .sentence_words import (
+    ABBREVIATIONS,
+    AFTER_ORDINALS,
+    AT_ENDS_TOO,
+    BEFORE_NUMBERS,
+    JOINING,
+    LONGEST_JOINING,
+)
 
 __all__ = ["claim_spans"]
 
@@ -34,7 +42,8 @@ _CLOSING: Final = "\"'\u201d\u2019\u00bb)*_\\]\u300d\u300f\uff09"
 _EVENT = re.compile(rf"[\r\n|.!?\u2026{_FULL_STOPS}]")
 _PLAIN = re.compile(
     # What the marker before this one leaves behind,
-    rf"(?:[.,;:!?\u2026{_COMMAS}{_FULL_STOPS}]*+[{_CLOSING}]*+(?=\s)|[,{_COMMAS}{_FULL_STOPS}]++)?+"
+    rf"(?:[.,;:!?\u2026{_COMMAS}{_FULL_STOPS}]*+[{_CLOSING}]*+(?=\s)"
+    rf"|[,{_COMMAS}{_FULL_STOPS}]++)?+"
     # perhaps a new line or list item,
     r"[ \t]*+(?:[\r\n]\s*+(?:[-*+\u2022][ \t]++|[0-9]{1,9}[.)][ \t]++)?+)?+"
     # and words without any end of a sentence, a line or a cell.
@@ -42,27 +51,13 @@ _PLAIN = re.compile(
 )
 _STOP = re.compile(rf"(?:([.!?\u2026]++)|[{_FULL_STOPS}])[{_CLOSING}]*+(?(1)(?=\s|\[|\Z))")
 _LAST_WORD = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*+)\Z")
-_NEXT_CHARACTER = re.compile(r"\s*+(.)", re.DOTALL)
+_NEXT_WORD = re.compile(r"\s*+([^\W\d_]*+)")
+_ORDINAL = re.compile(r"(?<!\S)[0-9]{1,2}\Z")
 _LINE_IS_OVER = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
-_LEADING: Final = " \t\r\n,;:.!?\u2026\u3001\u3002\uff0c\uff1b\uff1a\u060c\u061b)\uff09|>"
-_TRAILING: Final = " \t\r\n|>([\uff08"
-
-_JOINING_WORDS = (
-    "and or & und oder et ou y e o i og och en ja ve \u0438 \u0438\u043b\u0438 \u548c \u4e0e "
-    "\u3068 \u304a\u3088\u3073 \u0648 see cf via"
+_LEADING: Final = (
+    " \t\r\n\u2013\u2014,;:.!?\u2026\u3001\u3002\uff0c\uff1b\uff1a\u060c\u061b)\uff09|>"
 )
-_ABBREVIATED_WORDS = """
-    e.g i.e vs cf dr mr mrs ms prof st al approx inc ltd co corp jr sr u.s u.k u.n e.u ph.d z.b d.h
-    u.a bzw ca evtl ggf vgl p.ex eds ed est dept gov gen col sen rep rev hon jan feb mar apr jun
-    jul aug sep sept oct nov dec a.d b.c sra min max ref refs incl excl resp z.t mio mrd
-"""
-_WORDS_BEFORE_NUMBERS = "no nr fig figs eq vol vols art abs bd p pp pag sec ch chap op s"
-_WORDS_AT_ENDS_TOO = "etc usw a.m p.m"
-_JOINING = frozenset(_JOINING_WORDS.split())
-_LONGEST_JOINING = max(map(len, _JOINING))
-_ABBREVIATIONS = frozenset(_ABBREVIATED_WORDS.split())
-_BEFORE_NUMBERS = frozenset(_WORDS_BEFORE_NUMBERS.split())
-_AT_ENDS_TOO = frozenset(_WORDS_AT_ENDS_TOO.split())
+_TRAILING: Final = " \t\r\n|>([\uff08"
 
 
 def claim_spans(
@@ -92,6 +87,12 @@ class _ClaimReader:
         """Claims of markers with nothing before them: they support what follows."""
         self._waiting_from = start
         self._has_returns = "\r" in text
+        self._from = start
+        """Where the claim of the next marker begins at the earliest."""
+        self._shared: int | None = None
+        """Index of the claim that a marker right here would share."""
+        self._sentence: Stretch | None = None
+        """The last sentence of this block that is over, if no marker stands behind it yet."""
         opening = _START.match(text, start)
         assert opening is not None  # every part of it is optional
         self._begin_block(opening)
@@ -106,7 +107,7 @@ class _ClaimReader:
                 first, last = words.start(1), start
                 while text[last - 1] in _TRAILING:
                     last -= 1
-                if last - first > _LONGEST_JOINING or text[first:last].lower() not in _JOINING:
+                if last - first > LONGEST_JOINING or text[first:last].lower() not in JOINING:
                     self._from = self._taken = position = end
                     self._shared = len(claims)
                     claims.append((first, last))
@@ -165,12 +166,11 @@ class _ClaimReader:
         self._is_special = self._is_quote or self._is_line
         self._row_start = self._last_pipe = position
         self._begin_sentence(position)
-        self._sentence: Stretch | None = None
+        self._sentence = None
 
     def _begin_sentence(self, position: int) -> None:
         self._from = position
-        self._shared: int | None = None
-        """Index of the claim that a marker right here would share."""
+        self._shared = None
 
     def _take(self, at: int) -> None:
         """Look at a line end, a pipe or a full stop; positions only grow."""
@@ -210,7 +210,7 @@ class _ClaimReader:
         if stop is None:
             return
         end = self._taken = stop.end()
-        if stop[1] is not None and self._is_no_end(at, end, stop[1]):
+        if self._is_no_end(at, end, stop[1]) if stop[1] else self._goes_on(end):
             return
         stretch = self._trimmed(self._from, end) if self._from < at else None
         if self._waiting:
@@ -228,7 +228,7 @@ class _ClaimReader:
         index = len(self._claims)
         stretch = self._trimmed(self._from, start)
         if stretch is not None and not (
-            self._shared is not None and self._text[slice(*stretch)].lower() in _JOINING
+            self._shared is not None and self._text[slice(*stretch)].lower() in JOINING
         ):
             self._settle(start)
             self._claims.append(stretch)
@@ -266,22 +266,30 @@ class _ClaimReader:
         following = self._text[end : end + 1]
         if not following or following == "[":
             return False
-        after = _NEXT_CHARACTER.match(self._text, end)
-        if after is not None and after.group(1).islower():
+        after = _NEXT_WORD.match(self._text, end)
+        follower = "" if after is None else after[1]
+        if follower[:1].islower():
             return True
         if stop != "." or following in "\r\n":
             return False
         if self._text[at - 6 : at].isalpha():
             return False  # longer than any abbreviation
+        if self._text[at - 1 : at].isdigit():
+            is_ordinal = _ORDINAL.search(self._text, max(self._from, at - 3), at) is not None
+            return is_ordinal and follower.lower() in AFTER_ORDINALS
         word = _LAST_WORD.search(self._text, max(self._from, at - 12), at)
         if word is None:
             return False
-        found, follower = word[1].lower(), "" if after is None else after[1]
-        if found in _BEFORE_NUMBERS:
-            return follower.isdigit()
-        if found in _AT_ENDS_TOO:
-            return not follower.isupper()
-        return len(found) == 1 or found in _ABBREVIATIONS
+        found = word[1].lower()
+        if found in BEFORE_NUMBERS:
+            return after is not None and self._text[after.end() : after.end() + 1].isdigit()
+        if found in AT_ENDS_TOO:
+            return not follower[:1].isupper()
+        return len(found) == 1 or found in ABBREVIATIONS
+
+    def _goes_on(self, end: int) -> bool:
+        """Return whether a Japanese sentence only quotes the one that ends at `end`."""
+        return self._text[end - 1] in "\u300d\u300f" and self._text.startswith("\u3068", end)
 
     def _trimmed(self, start: int, end: int) -> Stretch | None:
         """Return the stretch without what only surrounds words; None if no word is in it."""

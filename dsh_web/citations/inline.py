@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
 from .lookups import Cover, Next, Stretch, first_after
 
-__all__ = ["NEEDS_A_LOOK", "hidden_inline", "label_key"]
+__all__ = ["LITERAL_MARKER", "NEEDS_A_LOOK", "hidden_inline", "label_key"]
 
 NEEDS_A_LOOK = re.compile(r"[`$\\<]|\][(\[]")
 """Found in every paragraph in which something can hide a bracket."""
 
-_TOKEN = re.compile(r"\\[^\r\n]|`++|\$\$?+|!?+\[|\]|<(?=[A-Za-z/!])|[\r\n]")
+_SIGN = re.compile(r"\\[^\r\n]|`++|\$\$?+|!?+\[|\]|<(?=[A-Za-z/!])|[\r\n]")
 _BACKTICKS = re.compile("`++")
 _TAG = re.compile(
     r"<(?:[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^<>\s]*+"  # autolinks
@@ -38,10 +38,12 @@ _IMAGE_TARGET = re.compile(r"\([^()\r\n]{0,4000}+\)")
 _LINK_TARGETS: Final = (_TARGET, _LOOSE_TARGET)
 _IMAGE_TARGETS: Final = (_TARGET, _IMAGE_TARGET)
 _REFERENCE = re.compile(r"\[([^\[\]]{1,999})\]")
-_LITERAL_MARKER = re.compile(r"\\\[(?:[a-z_]++:)?[0-9][0-9 ,\-\u2013a-z_:]*+\]")
+LITERAL_MARKER: Final = r"\\\[(?:[a-z_]++:)?[0-9][0-9 ,\-\u2013a-z_:]*+\]"
+"""`\\[1]` is an escaped bracket, not the beginning of a formula."""
+_LITERAL_MARKER = re.compile(LITERAL_MARKER)
 _MATH_CLOSERS: Final = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 
-_Token: TypeAlias = tuple[int, str]
+_Sign: TypeAlias = tuple[int, str]
 
 
 def label_key(label: str) -> str:
@@ -49,7 +51,7 @@ def label_key(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-def hidden_inline(text: str, start: int, end: int, labels: Container[str]) -> list[Stretch]:
+def hidden_inline(text: str, start: int, end: int, labels: AbstractSet[str]) -> list[Stretch]:
     """Return the stretches of one paragraph in which no bracket is a marker, in order.
 
     Args:
@@ -60,40 +62,40 @@ def hidden_inline(text: str, start: int, end: int, labels: Container[str]) -> li
     """
     if NEEDS_A_LOOK.search(text, start, end) is None:
         return []
-    tokens = [(token.start(), token[0]) for token in _TOKEN.finditer(text, start, end)]
+    signs = [(sign.start(), sign[0]) for sign in _SIGN.finditer(text, start, end)]
     found: list[Stretch] = []
     if text.find("`", start, end) >= 0 or text.find("<", start, end) >= 0:
-        found = _code_and_tags(text, tokens, start, end)
-        tokens = _outside(tokens, found)
+        found = _code_and_tags(text, signs, start, end)
+        signs = _outside(signs, found)
     if text.find("$", start, end) >= 0 or text.find("\\", start, end) >= 0:
-        math = _math(text, tokens)
-        tokens = _outside(tokens, math)
+        math = _math(text, signs)
+        signs = _outside(signs, math)
         found += math
-    return sorted(found + _links(text, tokens, end, labels))
+    return sorted(found + _links(text, signs, end, labels))
 
 
-def _outside(tokens: list[_Token], stretches: list[Stretch]) -> list[_Token]:
+def _outside(signs: list[_Sign], stretches: list[Stretch]) -> list[_Sign]:
     if not stretches:
-        return tokens
+        return signs
     cover = Cover(stretches)
-    return [token for token in tokens if not cover.holds(token[0])]
+    return [sign for sign in signs if not cover.holds(sign[0])]
 
 
-def _code_and_tags(text: str, tokens: list[_Token], start: int, end: int) -> list[Stretch]:
+def _code_and_tags(text: str, signs: list[_Sign], start: int, end: int) -> list[Stretch]:
     found = []
     runs: dict[int, list[int]] = defaultdict(list)
     closers: dict[str, Next] = {}
     for run in _BACKTICKS.finditer(text, start, end):
         runs[run.end() - run.start()].append(run.start())
     position = start
-    for at, token in tokens:
+    for at, sign in signs:
         if at < position:
             continue
         closed: int | None = None
-        if token[0] == "`":
-            closed = first_after(runs[len(token)], at)
-            closed = None if closed is None else closed + len(token)
-        elif token == "<":
+        if sign[0] == "`":
+            closed = first_after(runs[len(sign)], at)
+            closed = None if closed is None else closed + len(sign)
+        elif sign == "<":
             closed = _markup_end(text, at, end, closers)
         if closed is not None:
             found.append((at, closed))
@@ -121,25 +123,25 @@ def _markup_end(text: str, at: int, end: int, closers: dict[str, Next]) -> int |
     return closed(name, rf"</{name}\s*+>", tag.end()) or tag.end()
 
 
-def _math(text: str, tokens: list[_Token]) -> list[Stretch]:
+def _math(text: str, signs: list[_Sign]) -> list[Stretch]:
     found = []
     closers: dict[str, list[int]] = defaultdict(list)
-    for at, token in tokens:
-        if token in ("\\)", "\\]", "$$"):
-            closers[token].append(at)
+    for at, sign in signs:
+        if sign in ("\\)", "\\]", "$$"):
+            closers[sign].append(at)
     position = 0
-    for index, (at, token) in enumerate(tokens):
+    for index, (at, sign) in enumerate(signs):
         if at < position:
             continue
         closed: int | None = None
-        if token == "$":
-            closed = _dollar_end(text, tokens, index)
-        elif token in _MATH_CLOSERS:
-            literal = _LITERAL_MARKER.match(text, at) if token == "\\[" else None
+        if sign == "$":
+            closed = _dollar_end(text, signs, index)
+        elif sign in _MATH_CLOSERS:
+            literal = _LITERAL_MARKER.match(text, at) if sign == "\\[" else None
             if literal is not None:
                 closed = literal.end()
             else:
-                closer = first_after(closers[_MATH_CLOSERS[token]], at + 1)
+                closer = first_after(closers[_MATH_CLOSERS[sign]], at + 1)
                 closed = None if closer is None else closer + 2
         if closed is not None:
             found.append((at, closed))
@@ -147,44 +149,44 @@ def _math(text: str, tokens: list[_Token]) -> list[Stretch]:
     return found
 
 
-def _dollar_end(text: str, tokens: list[_Token], index: int) -> int | None:
-    """Return where the formula ends that the dollar sign of that token opens; Pandoc's rule."""
-    at = tokens[index][0]
+def _dollar_end(text: str, signs: list[_Sign], index: int) -> int | None:
+    """Return where the formula ends that the dollar sign of that sign opens; Pandoc's rule."""
+    at = signs[index][0]
     following = text[at + 1 : at + 2]
     if not following or following.isspace():
         return None
-    for later in range(index + 1, len(tokens)):
-        closer, token = tokens[later]
-        if token in "\r\n":
+    for later in range(index + 1, len(signs)):
+        closer, sign = signs[later]
+        if sign in "\r\n":
             return None
-        if token == "$":
+        if sign == "$":
             is_closed = not (text[closer - 1].isspace() or text[closer + 1 : closer + 2].isdigit())
             return closer + 1 if is_closed else None
     return None
 
 
-def _links(text: str, tokens: list[_Token], end: int, labels: Container[str]) -> list[Stretch]:
+def _links(text: str, signs: list[_Sign], end: int, labels: AbstractSet[str]) -> list[Stretch]:
     found = []
-    opened: list[_Token] = []
+    opened: list[_Sign] = []
     position = 0
-    for at, token in tokens:
+    for at, sign in signs:
         if at < position:
             continue
-        if token == "]" and opened:
+        if sign == "]" and opened:
             start, opener = opened.pop()
             target = _target_end(text, at + 1, end, labels, is_image=opener == "![")
             if target is not None:
                 found.append((start, target))
                 position = target
-        elif token in ("[", "!["):
-            opened.append((at, token))
-        elif token == "\\[":
+        elif sign in ("[", "!["):
+            opened.append((at, sign))
+        elif sign == "\\[":
             found.append((at, at + 2))
     return found
 
 
 def _target_end(
-    text: str, at: int, end: int, labels: Container[str], *, is_image: bool
+    text: str, at: int, end: int, labels: AbstractSet[str], *, is_image: bool
 ) -> int | None:
     """Return where the target that follows a bracketed text ends; None if none follows."""
     following = text[at : at + 1]
