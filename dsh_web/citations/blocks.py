@@ -39,7 +39,7 @@ _CUT: Final = (
 _FIRST_CUT = re.compile(_CUT)
 _NEXT_CUT = re.compile(_NEWLINE + _CUT)
 _CLOSING_FENCE = re.compile(rf"{_NEWLINE}([ \t]*+)(`{{3,}}+|~{{3,}}+){_AT_END}")
-_LINE_IN_QUOTE = re.compile(
+_LINE_IN_FENCE = re.compile(
     rf"{_NEWLINE}(?P<marks>(?:[ \t]{{0,3}}>)*+)(?P<indent>[ \t]*+)"
     rf"(?:(?P<blank>(?=[\r\n]|\Z))|(?P<fence>`{{3,}}+|~{{3,}}+){_AT_END})?+[^\r\n]*+"
 )
@@ -150,14 +150,31 @@ class Blocks:
             return len(self._text)
         column = opening.start("fence") - opening.start("marks") if is_item else 0
         end = _line_end(self._text, opening.end())
-        for line in _LINE_IN_QUOTE.finditer(self._text, end):
-            if line["fence"] is not None and line["fence"].startswith(fence):
+        for line in _LINE_IN_FENCE.finditer(self._text, end):
+            marks, start = line["marks"], line.start("marks")
+            if marks.count(">") > depth:
+                # Quoted deeper than the fence is: the rest of the marks is code, if anything is.
+                is_closing = is_blank = False
+                width = _position_of(">", marks, depth)
+            else:
+                is_closing = line["fence"] is not None and line["fence"].startswith(fence)
+                is_blank = line["blank"] is not None
+                width = line.end("indent") - start
+            if is_closing:
+                # Also where it stands too far left to belong to the item or the quote.
                 return line.end()
-            is_dedented = line.start("indent") + len(line["indent"]) - line.start("marks") < column
-            if line["marks"].count(">") < depth or (is_dedented and line["blank"] is None):
+            if marks.count(">") < depth or (width < column and not is_blank):
                 return end
             end = line.end()
         return len(self._text)
+
+
+def _position_of(character: str, text: str, count: int) -> int:
+    """Return where `character` stands in `text` after `count` others of it."""
+    position = -1
+    for _ in range(count + 1):
+        position = text.index(character, position + 1)
+    return position
 
 
 def _width(indent: str) -> int:

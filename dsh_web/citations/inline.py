@@ -168,16 +168,24 @@ def _dollar_end(text: str, signs: list[_Sign], index: int) -> int | None:
 def _links(text: str, signs: list[_Sign], end: int, labels: AbstractSet[str]) -> list[Stretch]:
     found = []
     opened: list[_Sign] = []
+    inactive = 0
+    """So many of them hold a link already: links do not nest, images may hold some."""
     position = 0
     for at, sign in signs:
         if at < position:
             continue
         if sign == "]" and opened:
             start, opener = opened.pop()
-            target = _target_end(text, at + 1, end, labels, is_image=opener == "![")
+            is_image = opener == "!["
+            target = None
+            if is_image or len(opened) >= inactive:
+                target = _target_end(text, at + 1, end, labels, is_image=is_image)
+            inactive = min(inactive, len(opened))
             if target is not None:
                 found.append((start, target))
                 position = target
+                if not is_image:
+                    inactive = len(opened)
         elif sign in ("[", "!["):
             opened.append((at, sign))
         elif sign == "\\[":
