@@ -28,7 +28,8 @@ _OPENER: Final = (
     r"|(?P<label>\[(?:[a-z_]++:)?[0-9]++\])(?=:[ \t]*+<?[A-Za-z][A-Za-z0-9+.\-]*+://))"
 )
 _FIRST_OPENER = re.compile(_OPENER)
-_NEXT_OPENER = re.compile(_NEWLINE + _OPENER)
+_NEXT_OPENER = {True: re.compile(_NEWLINE + _OPENER), False: re.compile("\n" + _OPENER)}
+"""By whether the text holds carriage returns: one literal to look for is ten times as fast."""
 _CUT: Final = (
     rf"(?P<marks>{_MARKS}++)?+[ \t]*+"
     r"(?:(?P<blank>(?=[\r\n]|\Z))"
@@ -37,7 +38,7 @@ _CUT: Final = (
     r"|(?(marks)|(?!)))"
 )
 _FIRST_CUT = re.compile(_CUT)
-_NEXT_CUT = re.compile(_NEWLINE + _CUT)
+_NEXT_CUT = {True: re.compile(_NEWLINE + _CUT), False: re.compile("\n" + _CUT)}
 _CLOSING_FENCE = re.compile(rf"{_NEWLINE}([ \t]*+)(`{{3,}}+|~{{3,}}+){_AT_END}")
 _LINE_IN_FENCE = re.compile(
     rf"{_NEWLINE}(?P<marks>(?:[ \t]{{0,3}}>)*+)(?P<indent>[ \t]*+)"
@@ -71,9 +72,11 @@ class Blocks:
         self._from = self._paragraph = start
         self._next = {opener: Next(text, closer) for opener, closer in _CLOSERS.items()}
         self._next_blank = Next(text, _BLANK_LINE)
-        line = _FIRST_OPENER.match(text, start) or _NEXT_OPENER.search(text, start)
+        self._has_returns = "\r" in text
+        next_opener = _NEXT_OPENER[self._has_returns].search
+        line = _FIRST_OPENER.match(text, start) or next_opener(text, start)
         while line is not None:
-            line = _NEXT_OPENER.search(text, self._take(line))
+            line = next_opener(text, self._take(line))
         self._cut(len(text), len(text))
 
     def parts(self, start: int, end: int) -> Iterator[Stretch]:
@@ -82,7 +85,8 @@ class Blocks:
         Blank lines, list items, headings, table rows and changes of a quote's depth divide it.
         """
         depth = 0
-        cut = _FIRST_CUT.match(self._text, start, end) or _NEXT_CUT.search(self._text, start, end)
+        next_cut = _NEXT_CUT[self._has_returns].search
+        cut = _FIRST_CUT.match(self._text, start, end) or next_cut(self._text, start, end)
         while cut is not None:
             marks = cut["marks"] or ""
             if cut.lastgroup in ("line", "blank"):
@@ -93,7 +97,7 @@ class Blocks:
                 yield start, cut.start()
                 start = cut.start()
             depth = marks.count(">")
-            cut = _NEXT_CUT.search(self._text, cut.end(), end)
+            cut = next_cut(self._text, cut.end(), end)
         yield start, end
 
     def _cut(self, at: int, resume: int) -> None:

@@ -15,10 +15,13 @@ from .lookups import Cover, Next, Stretch, first_after
 
 __all__ = ["LITERAL_MARKER", "NEEDS_A_LOOK", "hidden_inline", "label_key"]
 
-NEEDS_A_LOOK = re.compile(r"[`$\\<]|\][(\[]")
+NEEDS_A_LOOK = re.compile(r"[`$\\<\]](?:(?<!\])|(?=[(\[]))")
 """Found in every paragraph in which something can hide a bracket."""
 
-_SIGN = re.compile(r"\\[^\r\n]|`++|\$\$?+|!?+\[|\]|<(?=[A-Za-z/!])|[\r\n]")
+_SIGN = re.compile(
+    # Beginning with one set of characters, the search skips all others at once.
+    r"[\\`$!\[\]<\r\n](?:(?<=\\)[^\r\n]|(?<=`)`++|(?<=\$)\$|(?<=!)\[)?+"
+)
 _BACKTICKS = re.compile("`++")
 _TAG = re.compile(
     r"<(?:[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^<>\s]*+"  # autolinks
