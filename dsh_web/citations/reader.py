@@ -129,7 +129,7 @@ class _Reading:
         provider: str | None,
         answer_index: int,
     ) -> None:
-        self.hidden = hidden_stretches(text, start)
+        self.hidden = hidden_stretches(text, start, only_beside_brackets=True)
         self._text = text
         self._start = start
         self._references = references

@@ -65,11 +65,19 @@ _ADDRESS_MAY_GO_ON = re.compile(r"\][=&%/?#]")
 _ADDRESS_GOES_ON = re.compile(r".*\](?=[=&%]|[/?#]\w)")
 
 
-def hidden_stretches(text: str, start: int = 0) -> list[Stretch]:
+def hidden_stretches(
+    text: str, start: int = 0, *, only_beside_brackets: bool = False
+) -> list[Stretch]:
     """Return the stretches of `text` from `start` in which no bracket is a marker, in order.
 
     Fenced code (also in lists and quotes), code spans, math, links and images, autolinks, tags
     and comments, brackets within an address, escaped brackets and the labels of definition lines.
+
+    Args:
+        text: The answer.
+        start: Where to begin.
+        only_beside_brackets: Leave out what lies in a paragraph without any bracket: all that
+            reading needs, and less work.
     """
     if not any(sign in text for sign in _SIGNS) and _SIGNS_AFTER.search(text) is None:
         return []
@@ -79,7 +87,7 @@ def hidden_stretches(text: str, start: int = 0) -> list[Stretch]:
     for prose in blocks.prose:
         for paragraph in _paragraphs_to_look_at(text, *prose):
             for part_start, part_end in blocks.parts(*paragraph):
-                if text.find("[", part_start, part_end) >= 0:
+                if not only_beside_brackets or text.find("[", part_start, part_end) >= 0:
                     hidden += hidden_inline(text, part_start, part_end, labels)
     if _ADDRESS_MAY_GO_ON.search(text, start) is not None:
         for address in _ADDRESS.finditer(text, start):
