@@ -19,16 +19,21 @@ if TYPE_CHECKING:
     from .cancel import CancelReason, CancelToken
     from .citations import (
         CitationAudit,
+        CitationLedger,
         audit_citations,
         normalize_citations,
         read_citations,
+        render_citations,
     )
     from .errors import (
+        BlockedUrlError,
         BudgetExceededError,
         InvalidRequestError,
+        InvalidUrlError,
         ProviderError,
         SelectionError,
         UnsupportedFilterError,
+        UnusablePageError,
         WebCancelledError,
         WebError,
         WebTimeoutError,
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from .flow import (
         Emit,
         Flow,
+        Guard,
         HttpHead,
         HttpRequest,
         HttpResponse,
@@ -53,8 +59,10 @@ if TYPE_CHECKING:
         Resolve,
         Sleep,
         TransportError,
+        WaitFor,
     )
     from .metering import Budget, UsageTotal
+    from .providers.http_fetch import HttpFetchProvider
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
@@ -81,6 +89,7 @@ if TYPE_CHECKING:
         WebFetchRequest,
         WebFetchResult,
     )
+    from .seam_page import WebPage
     from .streams import AsyncSearchStream, SearchStream
 
 _HOME = {
@@ -88,18 +97,23 @@ _HOME = {
     "cancel": ("CancelReason", "CancelToken"),
     "citations": (
         "CitationAudit",
+        "CitationLedger",
         "audit_citations",
         "normalize_citations",
         "read_citations",
+        "render_citations",
     ),
     "explain": ("Explanation",),
     "metering": ("Budget", "UsageTotal"),
     "errors": (
+        "BlockedUrlError",
         "BudgetExceededError",
         "InvalidRequestError",
+        "InvalidUrlError",
         "ProviderError",
         "SelectionError",
         "UnsupportedFilterError",
+        "UnusablePageError",
         "WebCancelledError",
         "WebError",
         "WebTimeoutError",
@@ -116,6 +130,7 @@ _HOME = {
     "flow": (
         "Emit",
         "Flow",
+        "Guard",
         "HttpHead",
         "HttpRequest",
         "HttpResponse",
@@ -124,7 +139,9 @@ _HOME = {
         "Resolve",
         "Sleep",
         "TransportError",
+        "WaitFor",
     ),
+    "providers.http_fetch": ("HttpFetchProvider",),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
@@ -141,6 +158,7 @@ _HOME = {
         "WebFetchRequest",
         "WebFetchResult",
     ),
+    "seam_page": ("WebPage",),
     "seam": (
         "FilterSupport",
         "Usage",
@@ -156,21 +174,26 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "AsyncSearchStream",
+    "BlockedUrlError",
     "Budget",
     "BudgetExceededError",
     "CancelReason",
     "CancelToken",
     "Citation",
     "CitationAudit",
+    "CitationLedger",
     "Emit",
     "Explanation",
     "FilterSupport",
     "Flow",
+    "Guard",
     "HtmlBody",
+    "HttpFetchProvider",
     "HttpHead",
     "HttpRequest",
     "HttpResponse",
     "InvalidRequestError",
+    "InvalidUrlError",
     "OpenStream",
     "PdfBody",
     "PerplexityAgentProvider",
@@ -194,9 +217,11 @@ __all__ = [
     "TextDelta",
     "TransportError",
     "UnsupportedFilterError",
+    "UnusablePageError",
     "Usage",
     "UsageReported",
     "UsageTotal",
+    "WaitFor",
     "WebCancelledError",
     "WebError",
     "WebFetchProvider",
@@ -204,6 +229,7 @@ __all__ = [
     "WebFetchResult",
     "WebFinance",
     "WebImage",
+    "WebPage",
     "WebRuntime",
     "WebSearchProvider",
     "WebSearchRequest",
@@ -217,6 +243,7 @@ __all__ = [
     "read_again",
     "read_citations",
     "read_saved",
+    "render_citations",
     "send_with_retries",
 ]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .errors import InvalidRequestError
 from .seam import WebSearchRequest
+from .seam_fetch import WebFetchRequest
 
 if TYPE_CHECKING:
     from datetime import date
@@ -20,6 +21,7 @@ __all__ = [
     "SearchFilters",
     "Unset",
     "checked_timeout",
+    "fetch_request",
     "search_request",
 ]
 
@@ -74,6 +76,15 @@ def search_request(request: WebSearchRequest | str, fields: SearchFields) -> Web
         # Built again rather than copied, so that the new fields are checked.
         return WebSearchRequest(**{**request.model_dump(), **fields})
     return WebSearchRequest(query=request, **fields)
+
+
+def fetch_request(request: WebFetchRequest | str) -> WebFetchRequest:
+    """Return the complete request for an address; a request is returned as it is.
+
+    Raises:
+        WebError: The address is blank or not text.
+    """
+    return request if isinstance(request, WebFetchRequest) else WebFetchRequest(url=request)
 
 
 def checked_timeout(timeout: float | None) -> float | None:

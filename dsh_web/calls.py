@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .cancel import CancelToken
 from .citations import with_citations
 from .errors import (
+    WEB_FETCH_TIMEOUT,
+    WEB_TIMEOUT,
     InvalidRequestError,
     ProviderError,
     UnsupportedFilterError,
@@ -18,7 +21,7 @@ from .errors import (
 from .events import SearchDone, StreamEvent, UsageReported
 from .explain import Explanation, explain_call
 from .filters import apply_support
-from .flow import Flow
+from .flow import Flow, Resolve
 from .merge import cap_sources
 from .metering import UsageMeter
 from .seam import (
@@ -28,6 +31,7 @@ from .seam import (
     WebSearchResult,
 )
 from .seam_fetch import WebFetchProvider, WebFetchRequest, WebFetchResult
+from .seam_page import WebPage
 from .sharing import SharedCalls
 from .streams import SourceCap
 from .structured import parse_answer
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from ._io.scope import AsyncScope, SyncScope
     from ._io.sync_driver import SyncDriver
 
-__all__ = ["FetchCall", "SearchCall"]
+__all__ = ["FetchCall", "PageCall", "SearchCall"]
 
 Result = TypeVar("Result")
 
@@ -51,12 +55,15 @@ class _Limits:
         verb: str,
         cancel: CancelToken | None,
         timeout: float | None,
+        own_timeout: float | None = None,
     ) -> None:
         self.provider = provider
         self.label = str(getattr(provider, "label", None) or provider.id)
         self._verb = verb
         self._cancel = cancel
-        self._timeout = timeout
+        is_own = own_timeout is not None and (timeout is None or own_timeout < timeout)
+        self._timeout = own_timeout if is_own else timeout
+        self._timeout_code = WEB_FETCH_TIMEOUT if is_own else WEB_TIMEOUT
 
     def run(self, work: Callable[[SyncScope], Result]) -> Result:
         """Return what `work` returns under the limits."""
@@ -122,6 +129,7 @@ class _Limits:
         if isinstance(error, DeadlinePassed):
             raise WebTimeoutError(
                 f"{self.label} {self._verb} timed out after {self._timeout:g} s",
+                code=self._timeout_code,
                 provider=provider_id,
             ) from None
         if isinstance(error, WebError):
@@ -358,8 +366,15 @@ def _supported_part(
     return sent, (*warnings, f"{message}; it was left out")
 
 
-class FetchCall:
-    """A fetch by one provider."""
+class _FetcherCall:
+    """A call of one fetch provider.
+
+    Args:
+        provider: Who runs it. A `timeout` of its own (seconds, or None) holds if it is shorter.
+        request: What is asked.
+        cancel: Stops the call.
+        timeout: Seconds; None: no limit.
+    """
 
     def __init__(
         self,
@@ -370,21 +385,13 @@ class FetchCall:
     ) -> None:
         self._request = request
         self._provider = provider
-        self._limits = _Limits(provider, "fetch", cancel, timeout)
+        own_timeout = getattr(provider, "timeout", None)
+        if not isinstance(own_timeout, (int, float)):  # or something else by that name
+            own_timeout = None
+        self._limits = _Limits(provider, "fetch", cancel, timeout, own_timeout)
 
-    def run(self, driver: SyncDriver) -> WebFetchResult:
-        """Perform the call, blocking."""
-        return self._checked(self._limits.run(lambda scope: driver.run(self._start(), scope)))
-
-    async def run_async(self, driver: AsyncDriver) -> WebFetchResult:
-        """Perform the call on the running event loop."""
-        result = await self._limits.run_async(lambda scope: driver.run(self._start(), scope))
-        return self._checked(result)
-
-    def _start(self) -> Flow[WebFetchResult]:
-        return self._provider.fetch_flow(self._request)
-
-    def _checked(self, result: WebFetchResult) -> WebFetchResult:
+    def _fetched(self) -> Flow[WebFetchResult]:
+        result = yield from self._provider.fetch_flow(self._request)
         if not isinstance(result, WebFetchResult):
             raise ProviderError(
                 f"{self._limits.label} fetch failed: its flow returned "
@@ -392,3 +399,62 @@ class FetchCall:
                 provider=self._provider.id,
             )
         return result
+
+
+class FetchCall(_FetcherCall):
+    """A fetch by one provider."""
+
+    def run(self, driver: SyncDriver) -> WebFetchResult:
+        """Perform the call, blocking."""
+        return self._limits.run(lambda scope: driver.run(self._fetched(), scope))
+
+    async def run_async(self, driver: AsyncDriver) -> WebFetchResult:
+        """Perform the call on the running event loop."""
+        return await self._limits.run_async(lambda scope: driver.run(self._fetched(), scope))
+
+
+class PageCall(_FetcherCall):
+    """A fetch by one provider, and the conversion of what was fetched, under the same limits.
+
+    Args:
+        provider: See `FetchCall`.
+        request: See `FetchCall`.
+        cancel: See `FetchCall`.
+        timeout: Seconds for fetch and conversion together; None: no limit.
+        convert: Makes a page of what was fetched. It runs off the calling thread, so that a
+            cancel or a deadline leaves it behind instead of waiting for it.
+    """
+
+    def __init__(
+        self,
+        provider: WebFetchProvider,
+        request: WebFetchRequest,
+        cancel: CancelToken | None,
+        timeout: float | None,
+        convert: Callable[[WebFetchResult], WebPage],
+    ) -> None:
+        super().__init__(provider, request, cancel, timeout)
+        self._convert = convert
+
+    def run(self, driver: SyncDriver) -> WebPage:
+        """Perform the call, blocking."""
+
+        def work(scope: SyncScope) -> WebPage:
+            # Two flows: the connection is given back before the conversion begins.
+            fetched = driver.run(self._fetched(), scope)
+            return driver.run(self._converted(fetched), scope)
+
+        return self._limits.run(work)
+
+    async def run_async(self, driver: AsyncDriver) -> WebPage:
+        """Perform the call on the running event loop."""
+
+        async def work(scope: AsyncScope) -> WebPage:
+            fetched = await driver.run(self._fetched(), scope)
+            return await driver.run(self._converted(fetched), scope)
+
+        return await self._limits.run_async(work)
+
+    def _converted(self, fetched: WebFetchResult) -> Flow[WebPage]:
+        page: WebPage = yield Resolve(functools.partial(self._convert, fetched))
+        return page

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from .config import read_env
 from .errors import WEB_PROVIDER_CONFIGURED_UNAVAILABLE, SelectionError
-from .providers import BUILT_IN
+from .providers import BUILT_IN, BUILT_IN_FETCH, BuiltIn
 from .seam import WebSearchProvider
+from .seam_fetch import WebFetchProvider
 
-__all__ = ["ENTRY_POINT_GROUP", "load_provider", "vendors_with_key"]
+__all__ = ["ENTRY_POINT_GROUP", "load_fetch_provider", "load_provider", "vendors_with_key"]
 
 ENTRY_POINT_GROUP: Final = "dsh_web.providers"
 """Entry points of this group name a class or factory that is called without arguments."""
@@ -27,19 +28,33 @@ def vendors_with_key() -> list[str]:
 
 
 def load_provider(provider_id: str) -> WebSearchProvider | None:
-    """Return a new provider for `provider_id`, or None if nothing offers one.
+    """Return a new search provider for `provider_id`, or None if nothing offers one.
 
     Raises:
         SelectionError: An installed package offers it, but its provider cannot be made.
     """
-    for built_in in BUILT_IN:
+    provider: WebSearchProvider | None = _load(provider_id, BUILT_IN)
+    return provider
+
+
+def load_fetch_provider(provider_id: str) -> WebFetchProvider | None:
+    """Return a new fetch provider for `provider_id`, or None if nothing offers one.
+
+    Raises:
+        SelectionError: An installed package offers it, but its provider cannot be made.
+    """
+    provider: WebFetchProvider | None = _load(provider_id, BUILT_IN_FETCH)
+    return provider
+
+
+def _load(provider_id: str, built_ins: tuple[BuiltIn, ...]) -> Any:
+    for built_in in built_ins:
         if built_in.id == provider_id:
             module, _, name = built_in.location.partition(":")
-            provider: WebSearchProvider = getattr(importlib.import_module(module), name)()
-            return provider
+            return getattr(importlib.import_module(module), name)()
     for entry_point in entry_points(group=ENTRY_POINT_GROUP, name=provider_id):
         try:
-            made: Any = entry_point.load()()
+            return entry_point.load()()
         except Exception as error:
             raise SelectionError(
                 f"the provider {provider_id!r} of {entry_point.value} cannot be loaded: "
@@ -47,6 +62,4 @@ def load_provider(provider_id: str) -> WebSearchProvider | None:
                 code=WEB_PROVIDER_CONFIGURED_UNAVAILABLE,
                 provider=provider_id,
             ) from error
-        loaded: WebSearchProvider = made
-        return loaded
     return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import InvalidRequestError
 
-__all__ = ["normalize_domains"]
+__all__ = ["ascii_host", "normalize_domains"]
 
 # A host (or a bare suffix such as `.gov`), then an optional path.
 _SHAPE = re.compile(r"\.?[\w-]+(\.[\w-]+)*(/\S*)?", re.UNICODE)
@@ -57,6 +57,21 @@ def _without_www(host: str) -> str:
 
 def _ascii(host: str) -> str:
     try:
-        return host if host.isascii() else host.encode("idna").decode("ascii")
+        return ascii_host(host)
     except UnicodeError:
         return host
+
+
+def ascii_host(host: str) -> str:
+    """Return a host name in lower-case ASCII, mapped as browsers map it (UTS 46).
+
+    Raises:
+        UnicodeError: It is no valid name.
+    """
+    if host.isascii():
+        return host.lower()
+    # On demand: its tables cost as much as the rest of this package, and few hosts need them.
+    import idna
+
+    mapped = idna.uts46_remap(host, std3_rules=False)
+    return mapped if mapped.isascii() else idna.encode(mapped).decode("ascii").lower()

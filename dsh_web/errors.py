@@ -4,9 +4,12 @@
      +-- SelectionError           no provider could be chosen (configuration)
      +-- InvalidRequestError      the caller asked for something that cannot be sent
      |    +-- UnsupportedFilterError
+     |    +-- InvalidUrlError     an address that is no page's
+     +-- BlockedUrlError          an address, or a redirect to one, that must not be fetched
+     +-- UnusablePageError        a page that is too large, or not made of text
      +-- ProviderError            the provider, or the way to it, failed
      +-- BudgetExceededError      the runtime's budget is used up
-     +-- WebTimeoutError          the call's own `timeout` ran out
+     +-- WebTimeoutError          the call's own `timeout`, or the provider's, ran out
      +-- WebCancelledError        the call's `CancelToken` was cancelled
 
 `code` is what callers route on; it is an open string, so an unknown code must be tolerated. The
@@ -19,11 +22,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 __all__ = [
+    "BlockedUrlError",
     "BudgetExceededError",
     "InvalidRequestError",
+    "InvalidUrlError",
     "ProviderError",
     "SelectionError",
     "UnsupportedFilterError",
+    "UnusablePageError",
     "WebCancelledError",
     "WebError",
     "WebTimeoutError",
@@ -40,6 +46,12 @@ WEB_BUDGET_EXCEEDED: Final = "WEB_BUDGET_EXCEEDED"
 WEB_ABORTED: Final = "WEB_ABORTED"
 WEB_TIMEOUT: Final = "WEB_TIMEOUT"
 WEB_PROVIDER_ERROR: Final = "WEB_PROVIDER_ERROR"
+WEB_INVALID_URL: Final = "WEB_INVALID_URL"
+WEB_BLOCKED_URL: Final = "WEB_BLOCKED_URL"
+WEB_REDIRECT_BLOCKED: Final = "WEB_REDIRECT_BLOCKED"
+WEB_FETCH_TOO_LARGE: Final = "WEB_FETCH_TOO_LARGE"
+WEB_FETCH_TIMEOUT: Final = "WEB_FETCH_TIMEOUT"
+WEB_UNSUPPORTED_CONTENT_TYPE: Final = "WEB_UNSUPPORTED_CONTENT_TYPE"
 
 
 class WebError(Exception):
@@ -129,6 +141,33 @@ class UnsupportedFilterError(InvalidRequestError):
         super().__init__(message, code=code, **details)
 
 
+class InvalidUrlError(InvalidRequestError):
+    """The address is no absolute http or https URL, or can be read in more than one way."""
+
+    def __init__(self, message: str, *, code: str = WEB_INVALID_URL, **details: Any) -> None:
+        super().__init__(message, code=code, **details)
+
+
+class BlockedUrlError(WebError):
+    """The address must not be fetched: private, with credentials, or against the domain policy.
+
+    With the code `WEB_REDIRECT_BLOCKED` it is not the address that was asked for but one that the
+    page redirects to.
+    """
+
+    def __init__(self, message: str, *, code: str = WEB_BLOCKED_URL, **details: Any) -> None:
+        super().__init__(message, code=code, **details)
+
+
+class UnusablePageError(WebError):
+    """The page is there, but too large (`WEB_FETCH_TOO_LARGE`) or of a type that has no text."""
+
+    def __init__(
+        self, message: str, *, code: str = WEB_UNSUPPORTED_CONTENT_TYPE, **details: Any
+    ) -> None:
+        super().__init__(message, code=code, **details)
+
+
 class ProviderError(WebError):
     """The provider answered with an error, could not be reached, or made no sense."""
 
@@ -144,7 +183,10 @@ class BudgetExceededError(WebError):
 
 
 class WebTimeoutError(WebError):
-    """The whole call, attempts and waits included, took longer than its `timeout`."""
+    """The whole call, attempts and waits included, took longer than its `timeout`.
+
+    With the code `WEB_FETCH_TIMEOUT` it was the fetch provider's own, shorter limit.
+    """
 
     def __init__(self, message: str, *, code: str = WEB_TIMEOUT, **details: Any) -> None:
         super().__init__(message, code=code, **details)

@@ -11,15 +11,17 @@ and async callers and can be played by hand in a test. `_io` holds the drivers t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from ._secret import Secret
+from .cancel import CancelToken
 
 __all__ = [
     "Emit",
     "Flow",
+    "Guard",
     "HttpHead",
     "HttpRequest",
     "HttpResponse",
@@ -29,12 +31,34 @@ __all__ = [
     "Sleep",
     "Step",
     "TransportError",
+    "WaitFor",
 ]
 
 Result = TypeVar("Result")
 
 DEFAULT_MAX_BYTES = 10_000_000
 """Cap on the decoded bytes of a response body, unless the request sets its own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """Decides where the connections of a request may go.
+
+    The driver looks the host up once, hands every address to `admit`, and connects to one of those
+    very addresses; TLS is verified against the name. A guarded request never goes through a proxy
+    or through an HTTP client of the caller's, both of which would look the name up again. Its
+    connections are kept apart: only requests under the same guard (this object) use them again.
+    """
+
+    admit: Callable[[str, Sequence[str]], None]
+    """Called with the host and all its addresses before any connection; raises to refuse them.
+
+    A `WebError` is thrown into the flow as it is.
+    """
+    resolve: Callable[[str], Sequence[str]] | None = None
+    """Returns the addresses of a host in place of the system's resolver; may block."""
+    dial: Callable[[str, int], tuple[str, int]] | None = None
+    """Returns where a connection to an admitted address and port is really made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +79,11 @@ class HttpRequest:
     """More headers whose values must never be printed, for example `x-api-key`."""
     body: bytes = b""
     max_bytes: int = DEFAULT_MAX_BYTES
-    """A body that unfolds to more than this many bytes is refused with `TransportError`."""
+    """Cap on the decoded body; `when_too_large` says what happens beyond it."""
+    when_too_large: Literal["refuse", "cut"] = "refuse"
+    """`refuse` raises `TransportError`; with `cut` the body simply ends there."""
+    guard: Guard | None = None
+    """Set for an address that this program did not choose itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +97,7 @@ class HttpResponse:
     headers: Mapping[str, str] = field(repr=False)
     """Names in lower case; the last value of a repeated header."""
     body: bytes = field(repr=False)
-    """Decoded from gzip or deflate."""
+    """Decoded from whatever it was compressed with."""
     received_at: float = 0.0
     """Unix time in seconds at which the head arrived, for headers that hold absolute times."""
 
@@ -113,11 +141,18 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitFor:
+    """Wait until `signal` is given: a one-shot flag that anybody, in any thread, can raise."""
+
+    signal: CancelToken
+
+
+@dataclass(frozen=True, slots=True)
 class OpenStream:
     """Send `request` and receive the `HttpHead` of the response; its body stays unread.
 
     A flow has at most one open response: opening another closes the one before, and so does the
-    end of the flow. Only a flow that is run as a stream can open one.
+    end of the flow.
     """
 
     request: HttpRequest
@@ -138,7 +173,8 @@ class HttpHead:
 class ReadChunk:
     """Receive the next decoded bytes of the open response; empty at its end.
 
-    A body that unfolds to more than the request's `max_bytes` is refused with `TransportError`.
+    A body that unfolds to more than the request's `max_bytes` is refused with `TransportError`,
+    or ends there if the request says so.
     """
 
 
@@ -149,6 +185,6 @@ class Emit:
     event: Any
 
 
-Step: TypeAlias = HttpRequest | Resolve | Sleep | OpenStream | ReadChunk | Emit
+Step: TypeAlias = HttpRequest | Resolve | Sleep | WaitFor | OpenStream | ReadChunk | Emit
 Flow: TypeAlias = Generator[Step, Any, Result]
 """A generator that yields steps and returns a `Result`."""

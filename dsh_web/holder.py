@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .arguments import checked_timeout
 from .config import DEFAULT_FETCH_PROVIDER, DEFAULT_SEARCH_PROVIDER, read_env
-from .discovery import load_provider, vendors_with_key
+from .discovery import load_fetch_provider, load_provider, vendors_with_key
 from .errors import InvalidRequestError
 from .metering import Budget, UsageMeter, UsageTotal
+from .providers import BUILT_IN_FETCH
 from .registry import ProviderRegistry, ProviderStatus
 from .seam import WebSearchProvider
 from .seam_fetch import WebFetchProvider
@@ -76,7 +77,8 @@ class RuntimeHolder:
         Registered are, for every vendor whose key is set, that vendor's default provider, and
         the provider that is pinned by name (`search_provider` or `$DSH_WEB_SEARCH_PROVIDER`):
         a built-in one, or one that an installed package offers in the entry-point group
-        `dsh_web.providers`.
+        `dsh_web.providers`. For fetching, `http` is always registered, beside the one that is
+        pinned (`fetch_provider` or `$DSH_WEB_FETCH_PROVIDER`).
 
         Args:
             search_provider: See the class.
@@ -93,6 +95,12 @@ class RuntimeHolder:
             # Unknown ids stay unregistered; the call then says so, naming the id.
             if provider is not None:
                 runtime.register_search_provider(provider)
+        pinned = runtime._configured_fetcher()
+        built_in = [provider.id for provider in BUILT_IN_FETCH]
+        for provider_id in dict.fromkeys([*built_in, *([pinned] if pinned else [])]):
+            fetcher = load_fetch_provider(provider_id)
+            if fetcher is not None:
+                runtime.register_fetch_provider(fetcher)
         return runtime
 
     # -- providers -----------------------------------------------------------------------------
@@ -125,6 +133,14 @@ class RuntimeHolder:
             SelectionError: None can be chosen; see the selection table in the README.
         """
         return self._searchers.select(self._configured_searcher()).id
+
+    def fetch_provider_id(self) -> str:
+        """Return the id of the provider that a fetch would use now.
+
+        Raises:
+            SelectionError: None can be chosen; see the selection table in the README.
+        """
+        return self._fetchers.select(self._configured_fetcher()).id
 
     @property
     def usage(self) -> UsageTotal:

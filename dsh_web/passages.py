@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from .errors import WebError
 from .seam import WebFinance, WebSearchResult, WebSearchSource
 from .seam_citations import Citation
+from .seam_page import WebPage
 
-__all__ = ["Passage", "passages"]
+__all__ = ["Passage", "page_passage", "passages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +25,33 @@ class Passage:
     text: str
     metadata: dict[str, str]
     """`source`, `url`, `provider` and `chunk_id` always; `title`, `published_at`, `updated_at`,
-    `kind` and, for an answer, `citation_contract` where known. Nothing that changes from call to
-    call."""
+    `kind` and, for an answer, `citation_contract` where known; `content` (`page` or `snippet`)
+    where pages were asked for. Nothing that changes from call to call."""
     citations: tuple[Citation, ...] = ()
     """The records of an answer; their spans are positions in `text`. A source has none: which
     numbers cite it differs from answer to answer."""
 
 
-def passages(result: WebSearchResult, *, include_answer: bool = False) -> Iterator[Passage]:
+def passages(
+    result: WebSearchResult,
+    *,
+    include_answer: bool = False,
+    pages: Mapping[str, WebPage | WebError] | None = None,
+) -> Iterator[Passage]:
     """Yield the passages of `result` in order; one that is listed twice comes once.
 
     Args:
         result: A search result.
         include_answer: Put the provider's answer first, as a passage marked `kind: "answer"`.
+        pages: Pages by the address of their source. The text of a passage is then its whole page,
+            marked `content: "page"`; a source without a usable page keeps its snippet, marked
+            `content: "snippet"`.
     """
     if include_answer and result.content:
         yield _answer(result)
     seen: set[str] = set()
     for source in result.sources:
-        passage = _passage(source, result.provider)
+        passage = _passage(source, result.provider, pages)
         if passage.id not in seen:
             seen.add(passage.id)
             yield passage
@@ -63,15 +73,43 @@ def _finance(record: WebFinance, provider: str) -> Passage:
     return Passage(passage_id, _digest(url or provider), record.content, metadata)
 
 
-def _passage(source: WebSearchSource, provider: str) -> Passage:
-    passage_id = _digest(source.url, source.text)
-    metadata = {"source": source.url, "url": source.url}
-    for name in ("title", "published_at", "updated_at"):
-        value = getattr(source, name)
-        if value is not None:
-            metadata[name] = value
+def page_passage(
+    url: str, page: WebPage, provider: str, source: WebSearchSource | None = None
+) -> Passage:
+    """Return a whole page as one passage, whose id is its address.
+
+    Args:
+        url: The address that was asked for; it stays the same when the page moves.
+        page: What was read there.
+        provider: Id of the provider that fetched it.
+        source: What a search knows of it.
+    """
+    metadata = {"source": url, "url": url, **_known(source, page)}
+    return Passage(url, url, page.text, metadata | {"provider": provider, "chunk_id": url})
+
+
+def _passage(
+    source: WebSearchSource, provider: str, pages: Mapping[str, WebPage | WebError] | None
+) -> Passage:
+    outcome = None if pages is None else pages.get(source.url)
+    page = outcome if isinstance(outcome, WebPage) and outcome.is_usable else None
+    text = source.text if page is None else page.text
+    passage_id = _digest(source.url, text)
+    metadata = {"source": source.url, "url": source.url, **_known(source, page)}
     metadata |= {"provider": provider, "chunk_id": passage_id}
-    return Passage(passage_id, _digest(source.url), source.text, metadata)
+    if pages is not None:
+        metadata["content"] = "snippet" if page is None else "page"
+    return Passage(passage_id, _digest(source.url), text, metadata)
+
+
+def _known(source: WebSearchSource | None, page: WebPage | None) -> dict[str, str]:
+    """Return title and dates as far as they are known; what the search says of them wins."""
+    known = {
+        "title": (source and source.title) or (page and page.title),
+        "published_at": source and source.published_at,
+        "updated_at": source and source.updated_at,
+    }
+    return {name: value for name, value in known.items() if value}
 
 
 def _answer(result: WebSearchResult) -> Passage:

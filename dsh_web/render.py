@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from .escaping import closed, destination, inline_text, link_text, one_line
 from .seam import WebSearchResult, WebSearchSource
 
 __all__ = [
@@ -111,9 +112,9 @@ def search_excerpts(
 
 
 def _shown_parts(result: WebSearchResult) -> tuple[str, tuple[WebSearchSource, ...]]:
-    answer = _closed((result.content or "").strip())
+    answer = closed((result.content or "").strip())
     if not answer:
-        answer = _closed("\n\n".join(record.content.strip() for record in result.finance))
+        answer = closed("\n\n".join(record.content.strip() for record in result.finance))
     return answer, result.sources or _finance_pages(result)
 
 
@@ -121,41 +122,6 @@ def _finance_pages(result: WebSearchResult) -> tuple[WebSearchSource, ...]:
     """Return the pages of market data as sources, for a result that has no others."""
     titles = {url: record.category for record in result.finance for url in record.urls}
     return tuple(WebSearchSource(url=url, title=title) for url, title in titles.items())
-
-
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_HTML_ENDS = {
-    "<!--": "-->",
-    "<![cdata[": "]]>",
-    "<?": "?>",
-    "<pre": "</pre>",
-    "<script": "</script>",
-    "<style": "</style>",
-    "<textarea": "</textarea>",
-}
-
-
-def _closed(answer: str) -> str:
-    """Return `answer` with a block that it leaves open closed, so that the sources stay outside.
-
-    An answer that was cut at its token limit often ends inside a code fence.
-    """
-    fence = ""
-    for line in answer.splitlines():
-        match = _FENCE.match(line)
-        if match is None:
-            continue
-        if not fence:
-            fence = match.group(1)
-        elif match.group(1).startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-    if fence:
-        return f"{answer}\n{fence}"
-    for start, end in _HTML_ENDS.items():
-        opened = answer.lower().rfind(start)
-        if opened >= 0 and answer.lower().find(end, opened) < 0:
-            return f"{answer}\n{end}"
-    return answer
 
 
 def _assemble(answer: str, items: list[str], is_truncated: bool) -> str:
@@ -170,12 +136,12 @@ def _assemble(answer: str, items: list[str], is_truncated: bool) -> str:
 
 
 def _item(source: WebSearchSource, snippet: str | None = None, *, label: str | None = None) -> str:
-    text = _one_line(source.snippet or "") if snippet is None else snippet
-    line = f"- [{_link_text(label or source.label)}]({_destination(source.url)})"
+    text = one_line(source.snippet or "") if snippet is None else snippet
+    line = f"- [{link_text(label or source.label)}]({destination(source.url)})"
     if text:
-        line += f" — {_inline(text)}"
+        line += f" — {inline_text(text)}"
     if source.published_at:
-        line += f" ({_inline(_cut(_one_line(source.published_at), _LONGEST_DATE))})"
+        line += f" ({inline_text(_cut(one_line(source.published_at), _LONGEST_DATE))})"
     return line
 
 
@@ -223,7 +189,7 @@ def _expendable(sizes: list[int], max_chars: int) -> int:
 def _with_snippets(sources: tuple[WebSearchSource, ...], room: int) -> list[str]:
     """Return the items with the room for snippets shared out evenly, short ones kept whole."""
     bare = [len(_item(source, "")) for source in sources]
-    snippets = [_one_line(source.snippet or "") for source in sources]
+    snippets = [one_line(source.snippet or "") for source in sources]
     wanted = [
         len(_item(s, text)) - size for s, text, size in zip(sources, snippets, bare, strict=True)
     ]
@@ -240,7 +206,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def _excerpt(source: WebSearchSource, label: str) -> Excerpt:
-    title = _one_line(label) or source.url
+    title = one_line(label) or source.url
     return Excerpt(source.url, title, _CONTROLS.sub(" ", source.snippet or "").strip() or title)
 
 
@@ -293,46 +259,3 @@ def _cut(text: str, size: int) -> str:
 
 def _host(source: WebSearchSource) -> str:
     return WebSearchSource(url=source.url).label
-
-
-def _one_line(text: str) -> str:
-    # Covers every line end that str.splitlines knows, and the controls that could fake one.
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _link_text(text: str) -> str:
-    """Escape what could end a CommonMark link text or start something inside it."""
-    return re.sub(r"([\\\[\]`<])", r"\\\1", _one_line(text))
-
-
-def _inline(text: str) -> str:
-    """Escape what could make a link, an autolink or HTML out of running text; keep it readable."""
-    text = re.sub(r"\\(?=[!-/:-@\[-`{-~]|$)", r"\\\\", text)
-    text = text.replace("](", "]\\(").replace("][", "]\\[")
-    return re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text)
-
-
-_UNSAFE_IN_DESTINATION = re.compile(r"[\s\x00-\x20\x7f<>\\]")
-
-
-def _destination(url: str) -> str:
-    """Return `url` so that CommonMark reads exactly it back as a link destination."""
-    url = _UNSAFE_IN_DESTINATION.sub(lambda m: _percent_encoded(m.group()), url)
-    url = "".join(c if c.isprintable() else _percent_encoded(c) for c in url)
-    url = re.sub(r"&(?=#?\w+;)", r"\\&", url)
-    return url if _is_balanced(url) else url.replace("(", "\\(").replace(")", "\\)")
-
-
-def _percent_encoded(text: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "replace"))
-
-
-def _is_balanced(text: str) -> bool:
-    depth = deepest = 0
-    for char in text:
-        depth += (char == "(") - (char == ")")
-        deepest = max(deepest, depth)
-        if depth < 0:
-            return False
-    # CommonMark promises only three levels; readers differ beyond that.
-    return depth == 0 and deepest <= 3

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Unpack, cast
+from typing import TypeVar, Unpack, cast
 
-from .arguments import UNSET, SearchFields, SearchFilters, Unset, checked_timeout, search_request
-from .calls import FetchCall, SearchCall
+from .arguments import (
+    UNSET,
+    SearchFields,
+    SearchFilters,
+    Unset,
+    checked_timeout,
+    fetch_request,
+    search_request,
+)
+from .calls import FetchCall, PageCall, SearchCall
 from .cancel import CancelToken
 from .errors import WebError
 from .explain import Explanation
 from .holder import RuntimeHolder
 from .merge import check_queries, listed_queries, merge_results
+from .page_reading import DEFAULT_PAGE_CONCURRENCY, PageOptions, checked_urls, time_left
 from .seam import WebSearchRequest, WebSearchResult
 from .seam_fetch import WebFetchRequest, WebFetchResult
+from .seam_page import WebPage
 from .several import run_each, run_each_async
 from .streams import AsyncSearchStream, SearchStream
 
 __all__ = ["WebRuntime"]
 
 DEFAULT_MERGED_RESULTS = 8
+
+Outcome = TypeVar("Outcome")
 
 
 class WebRuntime(RuntimeHolder):
@@ -41,8 +53,10 @@ class WebRuntime(RuntimeHolder):
             sending their own. Off by default.
         cache: Keep good results in this mapping and answer identical calls from it, for example
             `cachetools.TTLCache(maxsize=256, ttl=600)`. Default: no cache.
-        http_client: An `httpx.Client` of yours that every request goes through. It stays yours to
-            close. A cancel then leaves a running exchange behind instead of interrupting it.
+        http_client: An `httpx.Client` of yours that every request to a provider goes through. It
+            stays yours to close. A cancel then leaves a running exchange behind instead of
+            interrupting it. Pages are fetched without it, since it would look up by itself the
+            addresses that were checked.
         async_http_client: The same for the async methods.
         ssl_context: TLS settings for the built-in connections, for example a private CA.
     """
@@ -221,7 +235,7 @@ class WebRuntime(RuntimeHolder):
             return self.search(query, cancel=token, timeout=timeout, **fields)
 
         outcomes = run_each(unique, search, cancel, keep_errors=keep_errors)
-        return _per_query(asked, unique, outcomes)
+        return _per_item(asked, unique, outcomes)
 
     async def asearch_each(
         self,
@@ -240,7 +254,7 @@ class WebRuntime(RuntimeHolder):
             return await self.asearch(query, cancel=cancel, timeout=timeout, **fields)
 
         outcomes = await run_each_async(unique, search, cancel, keep_errors=keep_errors)
-        return _per_query(asked, unique, outcomes)
+        return _per_item(asked, unique, outcomes)
 
     # -- fetch ---------------------------------------------------------------------------------
 
@@ -273,6 +287,106 @@ class WebRuntime(RuntimeHolder):
         """Fetch one page; see `fetch`."""
         call = self._fetch_call(request, cancel, timeout)
         return await call.run_async(self._async_driver())
+
+    def read_page(
+        self,
+        request: WebFetchRequest | str,
+        *,
+        main_content: bool = False,
+        max_chars: int | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | Unset | None = UNSET,
+    ) -> WebPage:
+        """Fetch one page and return it as Markdown.
+
+        The conversion runs off the calling thread: a cancel or the end of the time leaves it
+        behind at once.
+
+        Args:
+            request: The address, or a complete request.
+            main_content: Keep the main part of an HTML page, without menus, footers and the like.
+            max_chars: Cap on the text in code points; None: the fetch provider's limits alone.
+            cancel: See `search`.
+            timeout: Seconds for fetch and conversion together; None: no limit.
+
+        Raises:
+            WebError: Every failure. An HTTP error status is a page, not a failure.
+        """
+        options = PageOptions(main_content=main_content, max_chars=max_chars)
+        return self._page_call(request, options, cancel, timeout).run(self._sync_driver())
+
+    async def aread_page(
+        self,
+        request: WebFetchRequest | str,
+        *,
+        main_content: bool = False,
+        max_chars: int | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | Unset | None = UNSET,
+    ) -> WebPage:
+        """Fetch one page and return it as Markdown; see `read_page`."""
+        options = PageOptions(main_content=main_content, max_chars=max_chars)
+        call = self._page_call(request, options, cancel, timeout)
+        return await call.run_async(self._async_driver())
+
+    def read_pages(
+        self,
+        urls: Iterable[str],
+        *,
+        keep_errors: bool = False,
+        concurrency: int = DEFAULT_PAGE_CONCURRENCY,
+        main_content: bool = False,
+        max_chars: int | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | Unset | None = UNSET,
+    ) -> tuple[WebPage | WebError, ...]:
+        """Read several pages, a few at the same time, and return them in the order of `urls`.
+
+        An address that is given twice is read once.
+
+        Args:
+            urls: Any number of addresses, also none.
+            keep_errors: Put a failed page's error in its place. Otherwise the first failure stops
+                the others and is raised.
+            concurrency: Most pages that are read at the same time, 1 or more.
+            main_content: See `read_page`.
+            max_chars: See `read_page`; it holds for each page.
+            cancel: See `search`.
+            timeout: Seconds for all pages together; what is not read by then fails with
+                `WEB_TIMEOUT`.
+        """
+        asked, options = checked_urls(urls, concurrency), PageOptions(main_content, max_chars)
+        unique, left = tuple(dict.fromkeys(asked)), time_left(self._effective(timeout))
+
+        def read(url: str, token: CancelToken | None) -> WebPage:
+            return self._page_call(url, options, token, left()).run(self._sync_driver())
+
+        outcomes = run_each(unique, read, cancel, keep_errors=keep_errors, concurrency=concurrency)
+        return _per_item(asked, unique, outcomes)
+
+    async def aread_pages(
+        self,
+        urls: Iterable[str],
+        *,
+        keep_errors: bool = False,
+        concurrency: int = DEFAULT_PAGE_CONCURRENCY,
+        main_content: bool = False,
+        max_chars: int | None = None,
+        cancel: CancelToken | None = None,
+        timeout: float | Unset | None = UNSET,
+    ) -> tuple[WebPage | WebError, ...]:
+        """Read several pages, a few at the same time; see `read_pages`."""
+        asked, options = checked_urls(urls, concurrency), PageOptions(main_content, max_chars)
+        unique, left = tuple(dict.fromkeys(asked)), time_left(self._effective(timeout))
+
+        async def read(url: str) -> WebPage:
+            call = self._page_call(url, options, cancel, left())
+            return await call.run_async(self._async_driver())
+
+        outcomes = await run_each_async(
+            unique, read, cancel, keep_errors=keep_errors, concurrency=concurrency
+        )
+        return _per_item(asked, unique, outcomes)
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -328,21 +442,29 @@ class WebRuntime(RuntimeHolder):
         cancel: CancelToken | None,
         timeout: float | Unset | None,
     ) -> FetchCall:
-        asked = WebFetchRequest(url=request) if isinstance(request, str) else request
         provider = self._fetchers.select(self._configured_fetcher())
-        return FetchCall(provider, asked, cancel, self._effective(timeout))
+        return FetchCall(provider, fetch_request(request), cancel, self._effective(timeout))
+
+    def _page_call(
+        self,
+        request: WebFetchRequest | str,
+        options: PageOptions,
+        cancel: CancelToken | None,
+        timeout: float | Unset | None,
+    ) -> PageCall:
+        provider = self._fetchers.select(self._configured_fetcher())
+        asked, seconds = fetch_request(request), self._effective(timeout)
+        return PageCall(provider, asked, cancel, seconds, options.page_of)
 
     def _effective(self, timeout: float | Unset | None) -> float | None:
         return self.timeout if isinstance(timeout, Unset) else checked_timeout(timeout)
 
 
-def _per_query(
-    asked: Sequence[object],
-    unique: Sequence[str],
-    outcomes: Sequence[WebSearchResult | WebError],
-) -> tuple[WebSearchResult | WebError, ...]:
-    of_query: dict[object, WebSearchResult | WebError] = dict(zip(unique, outcomes, strict=True))
-    return tuple(of_query[query] for query in asked)
+def _per_item(
+    asked: Sequence[object], unique: Sequence[str], outcomes: Sequence[Outcome]
+) -> tuple[Outcome, ...]:
+    of_item: dict[object, Outcome] = dict(zip(unique, outcomes, strict=True))
+    return tuple(of_item[item] for item in asked)
 
 
 def _all_good(results: Sequence[WebSearchResult | WebError]) -> list[WebSearchResult]:

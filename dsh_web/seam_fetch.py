@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, field_validator
 
-from .errors import InvalidRequestError
+from .errors import InvalidUrlError
 from .flow import Flow
 from .models import Frozen, RequestModel
 
@@ -24,7 +24,8 @@ class WebFetchRequest(RequestModel):
     """One page to fetch.
 
     Raises:
-        InvalidRequestError: `url` is blank or not text.
+        InvalidUrlError: `url` is blank.
+        InvalidRequestError: `url` is not text.
     """
 
     url: str
@@ -33,7 +34,7 @@ class WebFetchRequest(RequestModel):
     @classmethod
     def _url_is_not_blank(cls, url: str) -> str:
         if not url.strip():
-            raise InvalidRequestError("url must be a non-empty string")
+            raise InvalidUrlError("url must be a non-empty string")
         return url
 
 
@@ -72,7 +73,11 @@ class WebFetchResult(Frozen):
 
 @runtime_checkable
 class WebFetchProvider(Protocol):
-    """What `WebRuntime.register_fetch_provider` needs."""
+    """What `WebRuntime.register_fetch_provider` needs.
+
+    Optional members: `label`, `unavailable_reason()`, and `timeout`, seconds after which a fetch
+    of this provider ends with `WEB_FETCH_TIMEOUT` if the call's own limit is not shorter.
+    """
 
     @property
     def id(self) -> str:

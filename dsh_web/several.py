@@ -1,4 +1,4 @@
-"""Running one call per query at the same time, stopping the rest at the first failure."""
+"""Running one call per item at the same time, stopping the rest at the first failure."""
 
 from __future__ import annotations
 
@@ -6,53 +6,66 @@ import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from .blocking import wait_for_workers
 from .cancel import CancelToken
 from .errors import WebCancelledError, WebError
-from .seam import WebSearchResult
 
 __all__ = ["run_each", "run_each_async"]
 
+Result = TypeVar("Result")
+
 
 class _SiblingFailed(Exception):
-    """Why a search was cancelled: another of the same call has failed."""
+    """Why a call was cancelled: another of the same group has failed."""
 
 
 def run_each(
-    queries: Sequence[str],
-    search: Callable[[str, CancelToken | None], WebSearchResult],
+    items: Sequence[str],
+    call: Callable[[str, CancelToken | None], Result],
     cancel: CancelToken | None,
     *,
     keep_errors: bool,
-) -> tuple[WebSearchResult | WebError, ...]:
-    """Return one outcome per query, in order; one thread per query.
+    concurrency: int | None = None,
+) -> tuple[Result | WebError, ...]:
+    """Return one outcome per query or address, in order.
+
+    Args:
+        items: Any number of them.
+        call: Makes the call for one of them.
+        cancel: Stops them all.
+        keep_errors: Return a `WebError` in the place of its item instead of raising it.
+        concurrency: Most calls at the same time, each in a thread of its own; None: all.
 
     Raises:
         WebError: The first failure, after all others have settled, unless `keep_errors`.
     """
-    if len(queries) == 1 and not keep_errors:
-        return (search(queries[0], cancel),)
+    if not items:
+        return ()
+    if len(items) == 1 and not keep_errors:
+        return (call(items[0], cancel),)
     siblings = CancelToken.any(cancel)
     failures: list[BaseException] = []
 
-    def run(query: str) -> WebSearchResult | WebError | None:
+    def run(item: str) -> Result | WebError | None:
         try:
-            return search(query, siblings)
+            return call(item, siblings)
         except BaseException as error:  # a programming error in one must not wait for the others
             if keep_errors and isinstance(error, WebError):
                 return error
             failures.append(error)
-            siblings.cancel(_SiblingFailed("another query of the same call failed"))
+            siblings.cancel(_SiblingFailed("another call of the same group failed"))
             return None
 
-    with ThreadPoolExecutor(len(queries), thread_name_prefix="dsh-web-query") as threads:
-        contexts = [contextvars.copy_context() for _ in queries]
+    size = min(len(items), concurrency or len(items))
+    with ThreadPoolExecutor(size, thread_name_prefix="dsh-web-each") as threads:
+        contexts = [contextvars.copy_context() for _ in items]
         for context in contexts:
             context.run(wait_for_workers)
         futures = [
-            threads.submit(context.run, run, query)
-            for context, query in zip(contexts, queries, strict=True)
+            threads.submit(context.run, run, item)
+            for context, item in zip(contexts, items, strict=True)
         ]
         try:
             outcomes = [future.result() for future in futures]
@@ -66,7 +79,7 @@ def run_each(
 
 
 def _raise_if_cancelled(outcomes: Sequence[object], cancel: CancelToken | None) -> None:
-    """Raise the error of a query that was cancelled with the whole call: that is no outcome."""
+    """Raise the error of an item that was cancelled with the whole call: that is no outcome."""
     if cancel is not None and cancel.cancelled:
         for outcome in outcomes:
             if isinstance(outcome, WebCancelledError):
@@ -74,25 +87,30 @@ def _raise_if_cancelled(outcomes: Sequence[object], cancel: CancelToken | None) 
 
 
 async def run_each_async(
-    queries: Sequence[str],
-    search: Callable[[str], Awaitable[WebSearchResult]],
+    items: Sequence[str],
+    call: Callable[[str], Awaitable[Result]],
     cancel: CancelToken | None,
     *,
     keep_errors: bool,
-) -> tuple[WebSearchResult | WebError, ...]:
-    """Return one outcome per query, in order; one task per query. See `run_each`."""
+    concurrency: int | None = None,
+) -> tuple[Result | WebError, ...]:
+    """Return one outcome per item, in order; one task per item. See `run_each`."""
+    if not items:
+        return ()
     failures: list[Exception] = []
+    turns = asyncio.Semaphore(concurrency or len(items))
 
-    async def run(query: str) -> WebSearchResult | WebError:
+    async def run(item: str) -> Result | WebError:
         try:
-            return await search(query)
+            async with turns:
+                return await call(item)
         except Exception as error:
             if keep_errors and isinstance(error, WebError):
                 return error
             failures.append(error)
             raise
 
-    tasks = [asyncio.ensure_future(run(query)) for query in queries]
+    tasks = [asyncio.ensure_future(run(item)) for item in items]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import copy
 import os
 import threading
@@ -205,34 +203,12 @@ class _Flight:
 
     def wait(self, scope: SyncScope) -> None:
         """Block until the call has ended or a limit of the waiting one is reached."""
-        woken = threading.Event()
-        unsubscribe = self._landed.add_callback(woken.set)
-        forget = scope.token.add_callback(woken.set) if scope.token is not None else None
-        try:
-            remaining = scope.remaining()
-            woken.wait(None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
-        finally:
-            unsubscribe()
-            if forget is not None:
-                forget()
-        if not self._landed.cancelled:
-            scope.check()
+        scope.wait_for(self._landed)
 
     async def wait_async(self, scope: AsyncScope) -> None:
         """Wait until the call has ended or a limit of the waiting one is reached."""
-        loop, landed = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake() -> None:
-            # A loop that is closed has nobody left to wake.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(landed.set)
-
-        unsubscribe = self._landed.add_callback(wake)
-        try:
-            async with scope.guard():
-                await landed.wait()
-        finally:
-            unsubscribe()
+        async with scope.guard():
+            await scope.wait_for(self._landed)
 
     def outcome(self) -> WebSearchResult | None:
         """Return the result, raise the error, or None if one of those that wait must run."""

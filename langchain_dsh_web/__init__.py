@@ -1,4 +1,4 @@
-"""Web search for LangChain: a retriever and an agent tool on top of `dsh_web`.
+"""The web for LangChain: a retriever and agent tools on top of `dsh_web`.
 
     from langchain_dsh_web import WebSearchRetriever
 
@@ -14,17 +14,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import WebToolException, is_retryable
+    from .fetch_tool import WebFetchTool
     from .retriever import WebSearchRetriever
     from .search_tool import WebSearchTool
+    from .toolkit import WebToolkit
 
 _MODULE_OF = {
+    "WebFetchTool": "fetch_tool",
     "WebSearchRetriever": "retriever",
     "WebSearchTool": "search_tool",
     "WebToolException": "errors",
+    "WebToolkit": "toolkit",
     "is_retryable": "errors",
 }
 
-__all__ = ["WebSearchRetriever", "WebSearchTool", "WebToolException", "is_retryable"]
+__all__ = [
+    "WebFetchTool",
+    "WebSearchRetriever",
+    "WebSearchTool",
+    "WebToolException",
+    "WebToolkit",
+    "is_retryable",
+]
 
 
 def __getattr__(name: str) -> Any:

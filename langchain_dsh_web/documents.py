@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.documents import Document
 
-from dsh_web import WebSearchResult
+from dsh_web import WebError, WebPage, WebSearchResult
 from dsh_web.passages import Passage, passages
 
 __all__ = ["to_documents"]
 
 
-def to_documents(result: WebSearchResult, *, include_answer: bool = False) -> list[Document]:
+def to_documents(
+    result: WebSearchResult,
+    *,
+    include_answer: bool = False,
+    pages: Mapping[str, WebPage | WebError] | None = None,
+) -> list[Document]:
     """Return one document per source, in order; the answer, if asked for and given, comes first.
 
+    With `pages`, by the address of their source, the text is the page, as far as there is one.
+
     Metadata holds known values only, all of them text: `source`, `url`, `title`, `published_at`,
-    `updated_at`, `provider`, `chunk_id`. The same passage is an equal document in every call, so
-    retrievers that merge lists can de-duplicate; the numbers by which an answer cites it are for
-    that reason not in it, see `citation_numbers`.
+    `updated_at`, `provider`, `chunk_id`; with `pages` also `content`, which is `page` or
+    `snippet`. The same passage is an equal document in every call, so retrievers that merge lists
+    can de-duplicate; the numbers by which an answer cites it are for that reason not in it, see
+    `dsh_web.citations.numbers_by_url`.
 
     The answer has `kind: "answer"` and no `url`, and where it cites, `citation_contract` and
     `citations`: a list of dumped `dsh_web.Citation` records whose spans are positions in
     `page_content`.
     """
-    return [_document(passage) for passage in passages(result, include_answer=include_answer)]
+    found = passages(result, include_answer=include_answer, pages=pages)
+    return [_document(passage) for passage in found]
 
 
 def _document(passage: Passage) -> Document:

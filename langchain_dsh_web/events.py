@@ -1,4 +1,4 @@
-"""The custom events of a search: how it goes, and what it cost in the end.
+"""The custom events of a search or fetch: how it goes, and what it cost in the end.
 
 Documents hold passages and nothing that changes from call to call, so usage, warnings and request
 ids need another way out; and what happens before there is a result has no other way at all.
@@ -16,17 +16,20 @@ from dsh_web import (
     SourcesFound,
     StreamEvent,
     TextDelta,
+    WebPage,
     WebSearchResult,
     WebSearchSource,
 )
 
-__all__ = ["MIN_TEXT_CHARS", "CustomEvent", "News", "search_event"]
+__all__ = ["MIN_TEXT_CHARS", "CustomEvent", "News", "fetch_event", "search_event"]
 
 CustomEvent: TypeAlias = tuple[str, dict[str, Any]]
 """A name and JSON-able data."""
 
 SEARCH_EVENT: Final = "dsh_web.search"
 """One for each successful search, after everything else."""
+FETCH_EVENT: Final = "dsh_web.fetch"
+"""One for each page that was read."""
 PROGRESS_EVENT: Final = "dsh_web.progress"
 """What the provider is doing, and sources as soon as they are known."""
 TEXT_EVENT: Final = "dsh_web.delta"
@@ -55,6 +58,12 @@ def search_event(result: WebSearchResult) -> CustomEvent:
     """
     facts = result.model_dump(mode="json", include=_REPORTED, exclude_none=True)
     return SEARCH_EVENT, facts | {"source_count": len(result.sources)}
+
+
+def fetch_event(page: WebPage) -> CustomEvent:
+    """Return the event that closes a successful fetch: all facts but what the page says."""
+    facts = page.model_dump(mode="json", exclude={"text", "title"}, exclude_none=True)
+    return FETCH_EVENT, facts | {"text_chars": len(page.text)}
 
 
 class News:

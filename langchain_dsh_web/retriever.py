@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -12,7 +13,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import ConfigDict
 
-from dsh_web import CancelToken, InvalidRequestError, WebSearchRequest
+from dsh_web import CancelToken, InvalidRequestError, WebRuntime, WebSearchRequest
+from dsh_web.page_content import DEFAULT_PAGE_CONCURRENCY, SourcePages, time_left
 
 from .documents import to_documents
 from .events import search_event
@@ -41,6 +43,11 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
     overrides the bound for one call, `cancel` (a `dsh_web.CancelToken`) stops it from any thread.
     Any other name is a `TypeError`, and an unknown constructor argument a `ValidationError`.
 
+    With `content="page"` the text of a document is the whole page as Markdown, read through the
+    runtime's fetch provider, a few pages at the same time. A page that cannot be read, or is not
+    there in time, leaves its document the snippet. `metadata["content"]` says which it is, and
+    each such page adds a warning to the event below.
+
     Usage, cost, warnings and request ids are not in the documents (they would defeat
     de-duplication); listeners receive them as the custom event `dsh_web.search`, and before it
     `dsh_web.progress` about what the provider does and finds.
@@ -60,6 +67,14 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
     include_answer: bool = False
     """Put the provider's answer, if it gives one, first: a document marked `kind: "answer"`,
     which carries its citation records; see `langchain_dsh_web.citations`."""
+    content: Literal["snippet", "page"] = "snippet"
+    """What the text of a document is. `timeout` holds for the search and its pages together."""
+    main_content: bool = False
+    """Of a page, keep the main part only, without menus, footers and the like."""
+    max_page_chars: Count | None = None
+    """Cap on the text of a page in code points; None: the fetch provider's own limits."""
+    page_concurrency: Count = DEFAULT_PAGE_CONCURRENCY
+    """Most pages that one call reads at the same time."""
 
     def _get_relevant_documents(
         self,
@@ -70,16 +85,19 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
         cancel: CancelToken | None = None,
     ) -> list[Document]:
         request = self._request(query, k)
-        runtime = self._used_runtime()
+        runtime = self._ready_runtime()
         wait_for_turns(self.rate_limiter, 1, cancel)
-        listeners = Listeners(run_manager)
+        listeners, left, pages = Listeners(run_manager), self._time_left(runtime), None
         if listeners:
             search = runtime.stream(request, cancel=cancel, **self._call_options())
             result = listeners.follow(search, include_text=self.stream_text)
-            listeners.tell(search_event(result))
         else:
             result = runtime.search(request, cancel=cancel, **self._call_options())
-        return to_documents(result, include_answer=self.include_answer)
+        if self.content == "page":
+            result, pages = self._pages().read(runtime, result, cancel=cancel, timeout=left())
+        if listeners:
+            listeners.tell(search_event(result))
+        return to_documents(result, include_answer=self.include_answer, pages=pages)
 
     async def _aget_relevant_documents(
         self,
@@ -90,16 +108,38 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
         cancel: CancelToken | None = None,
     ) -> list[Document]:
         request = self._request(query, k)
-        runtime = self._used_runtime()
+        runtime = self._ready_runtime()
         await await_turns(self.rate_limiter, 1, cancel)
-        listeners = Listeners(run_manager)
+        listeners, left, pages = Listeners(run_manager), self._time_left(runtime), None
         if listeners:
             search = runtime.astream(request, cancel=cancel, **self._call_options())
             result = await listeners.afollow(search, include_text=self.stream_text)
-            await listeners.atell(search_event(result))
         else:
             result = await runtime.asearch(request, cancel=cancel, **self._call_options())
-        return to_documents(result, include_answer=self.include_answer)
+        if self.content == "page":
+            reading = self._pages().aread(runtime, result, cancel=cancel, timeout=left())
+            result, pages = await reading
+        if listeners:
+            await listeners.atell(search_event(result))
+        return to_documents(result, include_answer=self.include_answer, pages=pages)
+
+    def _ready_runtime(self) -> WebRuntime:
+        """Return the runtime, if it can do everything that the call will ask of it.
+
+        Raises:
+            WebError: It has no provider for pages. Better before a search that may cost money
+                than after it.
+        """
+        runtime = self._used_runtime()
+        if self.content == "page":
+            runtime.fetch_provider_id()
+        return runtime
+
+    def _time_left(self, runtime: WebRuntime) -> Callable[[], float | None]:
+        return time_left(runtime.timeout if self.timeout is None else self.timeout)
+
+    def _pages(self) -> SourcePages:
+        return SourcePages(self.main_content, self.max_page_chars, self.page_concurrency)
 
     def _request(self, query: Any, k: int | None) -> WebSearchRequest:
         """Return the request of one call; nothing has been sent or waited for if it is at fault."""
@@ -113,7 +153,7 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
     def _get_ls_params(self, **_kwargs: object) -> SearchTraceParams:
         params = SearchTraceParams(ls_retriever_name="dsh_web")
         # Only a runtime that exists already: tracing must not be what reads the environment.
-        runtime = self.runtime or self._own_runtime
+        runtime = self._known_runtime()
         for status in runtime.describe() if runtime else ():
             if status["capability"] == "search" and status["configured"]:
                 params["ls_provider"] = status["id"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.tools import BaseTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from dsh_web import CancelToken, InvalidRequestError, WebError, WebRuntime, WebSearchResult
 from dsh_web.render import DEFAULT_MAX_CHARS, render_search, search_excerpts
@@ -19,6 +18,7 @@ from .errors import WebToolException, failure_text
 from .events import search_event
 from .listeners import Listeners
 from .rate_limits import await_turns, wait_for_turns
+from .schemas import shown_schema
 from .settings import Count, SearchSettings
 
 __all__ = ["WebSearchTool"]
@@ -102,15 +102,8 @@ class WebSearchTool(SearchSettings, BaseTool):
 
     @property
     def tool_call_schema(self) -> Any:
-        """The schema that a model is shown: `queries` is required, nothing else allowed.
-
-        LangChain's own way of deriving it keeps the fields but loses what the schema as a whole
-        says.
-        """
-        schema = self.args_schema
-        if isinstance(schema, type) and issubclass(schema, BaseModel):
-            return _named_schema(schema, self.name, self.description)
-        return super().tool_call_schema
+        """The schema that a model is shown: `queries` is required, nothing else allowed."""
+        return shown_schema(self) or super().tool_call_schema
 
     # `self` and `text` are positional only: a model may invent an argument with any name.
 
@@ -224,8 +217,3 @@ class WebSearchTool(SearchSettings, BaseTool):
         super().__setstate__(state)
         if self.args_schema is None:
             self.args_schema = web_search_arguments(self.max_queries)
-
-
-@lru_cache(maxsize=64)
-def _named_schema(schema: type[BaseModel], name: str, description: str) -> type[BaseModel]:
-    return create_model(name, __base__=schema, __doc__=description)

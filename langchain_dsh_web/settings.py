@@ -1,4 +1,4 @@
-"""The settings that the retriever and the tool share: which runtime, which filters, which limits.
+"""The settings that retriever and tools share: which runtime, which filters, which limits.
 
 They are set when the object is built. None of them is a tool argument: what a search may cost and
 where it may look is decided by whoever deploys the agent, not by the model.
@@ -6,9 +6,9 @@ where it may look is decided by whoever deploys the agent, not by the model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from langchain_core.rate_limiters import BaseRateLimiter
 from pydantic import (
@@ -23,9 +23,10 @@ from pydantic import (
 
 from dsh_web import InvalidRequestError, WebRuntime, WebSearchRequest
 
-__all__ = ["Count", "SearchSettings"]
+__all__ = ["Count", "EnvironmentRuntime", "RuntimeSettings", "SearchSettings"]
 
 Count: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
+Capability: TypeAlias = Literal["search", "fetch"]
 
 _FILTERS = (
     "recency",
@@ -45,10 +46,42 @@ _FILTERS = (
 )
 
 
-class SearchSettings(BaseModel):
-    """What every search of one retriever or tool has in common.
+class EnvironmentRuntime:
+    """A runtime that is built from the environment when it is first needed.
 
-    The filters have the meaning, the spelling and the defaults of `dsh_web.WebSearchRequest`.
+    Args:
+        build: Builds it.
+    """
+
+    def __init__(self, build: Callable[[], WebRuntime]) -> None:
+        self._build = build
+        # Together, so that another thread never sees one without the other.
+        self._built: tuple[WebRuntime | None, frozenset[str]] = (None, frozenset())
+
+    def get(self, capability: Capability) -> WebRuntime:
+        """Return a runtime for `capability`, the same one again once it has a provider for it.
+
+        Raises:
+            WebError: The environment pins a provider that cannot be loaded.
+        """
+        runtime, capabilities = self._built
+        if runtime is not None and capability in capabilities:
+            return runtime
+        # One that found no key is not kept: the key may be set before the next call. Two threads
+        # may both get here; either runtime serves.
+        made = self._build()
+        capabilities = frozenset(status["capability"] for status in made.describe())
+        if capability in capabilities:
+            self._built = (made, capabilities)
+        return made
+
+    def peek(self) -> WebRuntime | None:
+        """Return the runtime if there is one already."""
+        return self._built[0]
+
+
+class RuntimeSettings(BaseModel):
+    """Who does the work of a retriever or tool, and in what time.
 
     A deep copy shares the runtime and the rate limiter with the original: a copied limiter would
     allow twice the rate. A pickle holds the settings but no key and no connection; a runtime that
@@ -59,11 +92,63 @@ class SearchSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     runtime: WebRuntime | None = Field(default=None, exclude=True, repr=False)
-    """Runs the searches; None: `WebRuntime.from_env()`, built on first use."""
+    """Does the work; None: `WebRuntime.from_env()`, built on first use."""
     timeout: float | None = Field(default=None, ge=0)
     """Seconds for a whole call, without a wait for `rate_limiter`; None: the runtime's own."""
     rate_limiter: BaseRateLimiter | None = Field(default=None, exclude=True, repr=False)
-    """Asked for one token per query before it is sent."""
+    """Asked for one token per query, and by the fetch tool per page, before it is sent."""
+
+    _capability: ClassVar[Capability] = "search"
+    """What the runtime has to be able to do."""
+
+    _environment: EnvironmentRuntime | None = PrivateAttr(default=None)
+
+    def _call_options(self) -> dict[str, Any]:
+        """Return the arguments of a call that must be left out to get the runtime's default."""
+        return {} if self.timeout is None else {"timeout": self.timeout}
+
+    def _used_runtime(self) -> WebRuntime:
+        """Return the runtime that a call uses.
+
+        Raises:
+            WebError: The environment pins a provider that cannot be loaded.
+        """
+        if self.runtime is not None:
+            return self.runtime
+        if self._environment is None:
+            self._environment = EnvironmentRuntime(self._runtime_from_env)
+        return self._environment.get(self._capability)
+
+    def _known_runtime(self) -> WebRuntime | None:
+        """Return the runtime if there is one already."""
+        if self.runtime is not None or self._environment is None:
+            return self.runtime
+        return self._environment.peek()
+
+    def _runtime_from_env(self) -> WebRuntime:
+        return WebRuntime.from_env()
+
+    def _shared_on_copy(self) -> tuple[object, ...]:
+        """Return the members that a deep copy shares with the original."""
+        return (self.runtime, self.rate_limiter, self._environment)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        memo = {} if memo is None else memo
+        memo |= {id(member): member for member in self._shared_on_copy()}
+        return super().__deepcopy__(memo)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        state = super().__getstate__()
+        private = {**(state.get("__pydantic_private__") or {}), "_environment": None}
+        return {**state, "__pydantic_private__": private}
+
+
+class SearchSettings(RuntimeSettings):
+    """What every search of one retriever or tool has in common.
+
+    The filters have the meaning, the spelling and the defaults of `dsh_web.WebSearchRequest`.
+    """
+
     stream_text: bool = False
     """Send listeners the answer while it is written, as the custom event `dsh_web.delta`."""
 
@@ -82,8 +167,6 @@ class SearchSettings(BaseModel):
     max_tokens: int | None = None
     on_unsupported: Literal["raise", "warn"] = "raise"
 
-    _own_runtime: WebRuntime | None = PrivateAttr(default=None)
-
     @field_validator(*_FILTERS, mode="before")
     @classmethod
     def _as_the_core_reads_it(cls, value: Any, info: ValidationInfo) -> Any:
@@ -98,42 +181,6 @@ class SearchSettings(BaseModel):
     def _search_fields(self) -> dict[str, Any]:
         """Return the filters as fields of a `WebSearchRequest`."""
         return {name: getattr(self, name) for name in _FILTERS}
-
-    def _call_options(self) -> dict[str, Any]:
-        """Return the arguments of a call that must be left out to get the runtime's default."""
-        return {} if self.timeout is None else {"timeout": self.timeout}
-
-    def _used_runtime(self) -> WebRuntime:
-        """Return the runtime that a call uses.
-
-        Raises:
-            WebError: The environment pins a provider that cannot be loaded.
-        """
-        runtime = self.runtime or self._own_runtime
-        if runtime is None:
-            runtime = self._runtime_from_env()
-            # One that found no key is not kept: the key may be set before the next call. Two
-            # threads may both get here; either runtime serves.
-            if runtime.describe():
-                self._own_runtime = runtime
-        return runtime
-
-    def _runtime_from_env(self) -> WebRuntime:
-        return WebRuntime.from_env()
-
-    def _shared_on_copy(self) -> tuple[object, ...]:
-        """Return the members that a deep copy shares with the original."""
-        return (self.runtime, self.rate_limiter)
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        memo = {} if memo is None else memo
-        memo |= {id(member): member for member in self._shared_on_copy()}
-        return super().__deepcopy__(memo)
-
-    def __getstate__(self) -> dict[Any, Any]:
-        state = super().__getstate__()
-        private = {**(state.get("__pydantic_private__") or {}), "_own_runtime": None}
-        return {**state, "__pydantic_private__": private}
 
 
 def _checked(filters: Mapping[str, Any]) -> WebSearchRequest:

@@ -1,4 +1,4 @@
-"""The web for LlamaIndex: a retriever for pipelines and a tool for agents.
+"""The web for LlamaIndex: a retriever and a reader for pipelines, tools for agents.
 
     from llama_index_dsh_web import WebSearchRetriever
 
@@ -13,13 +13,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .events import WebSearchEvent, WebSearchProgress, WebSearchProgressEvent
+    from .events import (
+        WebFetchEvent,
+        WebPageSkippedEvent,
+        WebSearchEvent,
+        WebSearchProgress,
+        WebSearchProgressEvent,
+    )
+    from .reader import WebPageReader
     from .retriever import WebSearchRetriever
     from .search_call import SearchOptions
     from .tool_spec import WebToolSpec
 
 __all__ = [
     "SearchOptions",
+    "WebFetchEvent",
+    "WebPageReader",
+    "WebPageSkippedEvent",
     "WebSearchEvent",
     "WebSearchProgress",
     "WebSearchProgressEvent",
@@ -29,6 +39,9 @@ __all__ = [
 
 _MODULE_OF = {
     "SearchOptions": "search_call",
+    "WebFetchEvent": "events",
+    "WebPageReader": "reader",
+    "WebPageSkippedEvent": "events",
     "WebSearchEvent": "events",
     "WebSearchProgress": "events",
     "WebSearchProgressEvent": "events",

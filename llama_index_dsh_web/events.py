@@ -1,4 +1,4 @@
-"""What a search reports about itself, as events.
+"""What a search or fetch reports about itself, as events.
 
 Facts about a whole result (cost, request id, warnings) are not metadata of its nodes: they change
 from call to call, which would defeat de-duplication. They travel as an event instead, and so does
@@ -15,9 +15,16 @@ from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.workflow import Event
 from pydantic import BaseModel
 
-from dsh_web import WebSearchResult
+from dsh_web import WebError, WebPage, WebSearchResult
 
-__all__ = ["WebSearchEvent", "WebSearchProgress", "WebSearchProgressEvent", "dispatcher"]
+__all__ = [
+    "WebFetchEvent",
+    "WebPageSkippedEvent",
+    "WebSearchEvent",
+    "WebSearchProgress",
+    "WebSearchProgressEvent",
+    "dispatcher",
+]
 
 dispatcher = get_dispatcher("llama_index_dsh_web")
 """Where this package's events and spans start; handlers of the root dispatcher see them too."""
@@ -72,6 +79,55 @@ class WebSearchEvent(BaseEvent):
         """Return the event for `result`."""
         facts = result.model_dump(mode="json", include=_REPORTED, exclude_none=True)
         return cls(queries=list(queries), source_count=len(result.sources), **facts)
+
+
+class WebFetchEvent(BaseEvent):
+    """One page that was read. Every field is JSON-able; nothing of what the page says is in it.
+
+    Emitted inside the span of the tool call.
+    """
+
+    url: str
+    """Final address, after redirects."""
+    status_code: int
+    kind: str
+    """What it was: `html`, `text` or `pdf`."""
+    truncated: bool
+    """True if the page was cut to a limit."""
+    text_chars: int
+    """Length of its Markdown in code points."""
+    page_count: int | None = None
+    """Pages of a PDF."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which handlers know the event."""
+        return "WebFetchEvent"
+
+    @classmethod
+    def of(cls, page: WebPage) -> WebFetchEvent:
+        """Return the event for `page`."""
+        facts = page.model_dump(mode="json", exclude={"text", "title"})
+        return cls(**facts, text_chars=len(page.text))
+
+
+class WebPageSkippedEvent(BaseEvent):
+    """One page that a reader left out, and why."""
+
+    url: str
+    """As it was asked for."""
+    error: dict[str, Any]
+    """The known fields of the `dsh_web.WebError`, `code` and `message` among them."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which handlers know the event."""
+        return "WebPageSkippedEvent"
+
+    @classmethod
+    def of(cls, url: str, error: WebError) -> WebPageSkippedEvent:
+        """Return the event for a page that failed."""
+        return cls(url=url, error=error.to_dict())
 
 
 class _SearchProgress(BaseModel):

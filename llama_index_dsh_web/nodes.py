@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from llama_index.core.schema import (
     BaseNode,
@@ -13,19 +14,36 @@ from llama_index.core.schema import (
 )
 from pydantic import TypeAdapter, ValidationError
 
-from dsh_web import Citation, InvalidRequestError, WebSearchResult
+from dsh_web import Citation, InvalidRequestError, WebError, WebPage, WebSearchResult
 from dsh_web.passages import Passage, passages
 
-__all__ = ["citations_of", "passage_node", "search_nodes"]
+__all__ = [
+    "HIDDEN_FROM_LLM",
+    "citations_of",
+    "hidden_from_embedding",
+    "passage_node",
+    "search_nodes",
+]
 
-HIDDEN_FROM_LLM: Final = ("source", "provider", "chunk_id", "citation_contract", "citations")
+HIDDEN_FROM_LLM: Final = (
+    "source",
+    "provider",
+    "chunk_id",
+    "content",
+    "citation_contract",
+    "citations",
+)
 """`source` repeats `url`; the rest is of no use to a reader. Title, url and dates stay visible."""
 
 _RECORDS: Final = TypeAdapter(tuple[Citation, ...])
 
 
 def search_nodes(
-    result: WebSearchResult, *, include_answer: bool, score_from_rank: bool
+    result: WebSearchResult,
+    *,
+    include_answer: bool,
+    score_from_rank: bool,
+    pages: Mapping[str, WebPage | WebError] | None = None,
 ) -> list[NodeWithScore]:
     """Return one node per passage, in the provider's order, each in a wrapper of its own.
 
@@ -34,8 +52,9 @@ def search_nodes(
         include_answer: Put the provider's answer first, as a node marked `kind: "answer"`, which
             carries its citation records; see `citations_of`.
         score_from_rank: Score 1/rank, rank from 1; False: every score is None.
+        pages: Pages by the address of their source; where there is one, it is the text.
     """
-    found = passages(result, include_answer=include_answer)
+    found = passages(result, include_answer=include_answer, pages=pages)
     return [
         NodeWithScore(node=passage_node(passage), score=1 / rank if score_from_rank else None)
         for rank, passage in enumerate(found, start=1)
@@ -59,6 +78,11 @@ def citations_of(node: BaseNode) -> tuple[Citation, ...]:
         ) from error
 
 
+def hidden_from_embedding(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the metadata that would only blur the embedded text: all but the title."""
+    return [name for name in metadata if name != "title"]
+
+
 def passage_node(passage: Passage) -> TextNode:
     """Return a new node for `passage`."""
     metadata = dict(passage.metadata)
@@ -70,7 +94,6 @@ def passage_node(passage: Passage) -> TextNode:
         text=passage.text,
         metadata=metadata,
         excluded_llm_metadata_keys=list(HIDDEN_FROM_LLM),
-        # An address or a date in the embedded text would only blur it.
-        excluded_embed_metadata_keys=[name for name in metadata if name != "title"],
+        excluded_embed_metadata_keys=hidden_from_embedding(metadata),
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.page_id)},
     )

@@ -6,11 +6,12 @@ same way by both. It knows nothing of LlamaIndex.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, Final, Literal, NoReturn, Self, TypedDict
 
 from dsh_web import CancelToken, WebRuntime, WebSearchRequest
+from dsh_web.page_content import time_left
 
 __all__ = ["RuntimeHandle", "SearchCall", "SearchOptions"]
 
@@ -125,6 +126,21 @@ class SearchCall:
     def runtime(self) -> WebRuntime:
         """The runtime to call; see `RuntimeHandle.get`."""
         return self.handle.get()
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The keyword arguments that bound any call, searching or not."""
+        return {name: self.options[name] for name in _LIMITS if name in self.options}
+
+    @property
+    def cancel(self) -> CancelToken | None:
+        """What stops a call."""
+        token: CancelToken | None = self.options.get("cancel")
+        return token
+
+    def time_left(self) -> Callable[[], float | None]:
+        """Return what says how many seconds of a call that starts now are left."""
+        return time_left(self.options.get("timeout", self.runtime.timeout))
 
     @property
     def arguments(self) -> dict[str, Any]:

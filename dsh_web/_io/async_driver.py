@@ -11,9 +11,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..errors import WebError
 from ..flow import (
     Emit,
     Flow,
+    Guard,
     HttpRequest,
     HttpResponse,
     OpenStream,
@@ -22,6 +24,7 @@ from ..flow import (
     Sleep,
     Step,
     TransportError,
+    WaitFor,
 )
 from .async_exchange import AsyncConnection, AsyncPooledExchange
 from .exchange import LINGER, AsyncExchange, Gathered
@@ -130,6 +133,8 @@ class AsyncDriver:
         async def send() -> AsyncExchange:
             route = route_to(request.url)
             timeout = scope.remaining()
+            if request.guard is not None:
+                return await self._pooled(request, route, scope).open()
             if self._client is not None:
                 return await ForeignAsyncExchange(self._client).open(request, timeout)
             if self._sync_client is not None:
@@ -138,9 +143,7 @@ class AsyncDriver:
             if proxy is not None:
                 client = self._proxy_client(proxy)
                 return await ForeignAsyncExchange(client, owns_client=True).open(request, timeout)
-            connection = self._pool.take(route.origin) or self._connect(route)
-            exchange = AsyncPooledExchange(request, route, scope, self._pool, connection)
-            return await exchange.open()
+            return await self._pooled(request, route, scope).open()
 
         return await _translated(send, request)
 
@@ -151,10 +154,15 @@ class AsyncDriver:
         verify = self._ssl_context or shared_ssl_context()
         return httpx.AsyncClient(proxy=proxy, verify=verify, trust_env=False)
 
-    def _connect(self, route: Route) -> AsyncConnection:
+    def _pooled(self, request: HttpRequest, route: Route, scope: AsyncScope) -> AsyncPooledExchange:
+        key = (route.origin, request.guard)
+        connection = self._pool.take(key) or self._connect(route, request.guard)
+        return AsyncPooledExchange(request, route, scope, self._pool, connection)
+
+    def _connect(self, route: Route, guard: Guard | None) -> AsyncConnection:
         is_tls = route.origin[0] == "https"
         context = (self._ssl_context or shared_ssl_context()) if is_tls else None
-        return AsyncConnection(route, context)
+        return AsyncConnection(route, context, guard)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +228,7 @@ class _Performer:
             request, exchange = self._opened
             return mask_body(await _translated(exchange.read, request), request)
         if isinstance(step, OpenStream):
+            await self.drain()
             await self.close()
             exchange = await self._driver.open(step.request, self._scope)
             self._opened = (step.request, exchange)
@@ -230,6 +239,8 @@ class _Performer:
                 return False
             await asyncio.sleep(seconds)
             return True
+        if isinstance(step, WaitFor):
+            return await self._scope.wait_for(step.signal)
         if isinstance(step, Resolve):
             return await _call(step)
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
@@ -269,6 +280,9 @@ async def _translated(action: Callable[[], Awaitable[Result]], request: HttpRequ
     try:
         return await action()
     except (CallCancelled, DeadlinePassed):
+        raise
+    except WebError as error:  # a guard's
+        forget_frames(error)
         raise
     except Exception as error:
         failure = transport_error(error, request)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpcore
 
-from ..flow import HttpRequest
+from ..flow import Guard, HttpRequest
 from .async_net import AsyncLink
 from .decode import BodyDecoder
 from .exchange import ends_by_itself, head_of
@@ -29,8 +29,10 @@ class AsyncConnection:
 
     __slots__ = ("http", "link")
 
-    def __init__(self, route: Route, ssl_context: ssl.SSLContext | None) -> None:
-        self.link = AsyncLink()
+    def __init__(
+        self, route: Route, ssl_context: ssl.SSLContext | None, guard: Guard | None
+    ) -> None:
+        self.link = AsyncLink(guard)
         self.http = httpcore.AsyncHTTPConnection(
             route.core_origin,
             ssl_context=ssl_context,
@@ -77,38 +79,46 @@ class AsyncPooledExchange:
             self._response = await self._connection.http.handle_async_request(wire)
             limit.allow_body(self._request.max_bytes)
             self.head = head_of(self._response.status, self._response.headers, self._request)
-            self._decoder = BodyDecoder(self.head.headers, self._request.max_bytes)
+            self._decoder = BodyDecoder(
+                self.head.headers, self._request.max_bytes, self._request.when_too_large
+            )
         except BaseException as error:
             self._fail(error)
             raise
         self._chunks: AsyncIterator[bytes] = aiter(self._response.aiter_stream())
+        self._pieces: Iterator[bytes] = iter(())
         return self
 
     async def read(self) -> bytes:
         """Return the next decoded bytes; empty at the end of the body."""
         try:
-            async for chunk in self._chunks:
+            while not (piece := next(self._pieces, b"")):
+                if self._decoder.is_cut:
+                    return b""
+                chunk = await anext(self._chunks, None)
+                if chunk is None:
+                    await self._response.aclose()
+                    self._decoder.finish()
+                    # Before whoever waits for the end of this exchange can ask for another.
+                    await self.close()
+                    return b""
                 # One read can hold thousands of chunks, and none of them waits.
                 self._count += 1
                 if self._count % CHUNKS_PER_TURN == 0:
                     self._scope.check()
                     await asyncio.sleep(0)
-                piece = self._decoder.decode(chunk)
-                if piece:
-                    return piece
-            await self._response.aclose()
-            self._decoder.finish()
+                self._pieces = self._decoder.pieces(chunk)
         except BaseException as error:
             self._fail(error)
             raise
-        return b""
+        return piece
 
     async def drain(self, seconds: float) -> None:
         """Read what is left of the body, if it comes within `seconds`, so that `close` keeps it.
 
         For a caller who knows that the answer is over before its body is.
         """
-        if self._connection is None or not ends_by_itself(self.head):
+        if self._connection is None or self._decoder.is_cut or not ends_by_itself(self.head):
             return
         try:
             async with asyncio.timeout(seconds):
@@ -128,7 +138,8 @@ class AsyncPooledExchange:
         connection, self._connection = self._connection, None
         if connection is not None:
             # A connection in the middle of a body is not idle, so the pool closes it.
-            self._pool.give(self._route.origin, connection, self._generation)
+            key = (self._route.origin, self._request.guard)
+            self._pool.give(key, connection, self._generation)
 
     def abort(self) -> None:
         """Close the connection at once, unless it was released before."""

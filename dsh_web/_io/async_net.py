@@ -8,6 +8,7 @@ nothing behind.
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import ssl
 from collections.abc import Iterable
@@ -15,10 +16,12 @@ from typing import Any
 
 import httpcore
 
+from ..flow import Guard
 from .offload import call_in_thread_async
 from .sockets import (
     Address,
     ReadLimit,
+    admitted,
     connect_error,
     is_readable,
     literal_address,
@@ -35,7 +38,8 @@ _READS_PER_TURN = 8
 class AsyncLink(httpcore.AsyncNetworkBackend):
     """The socket of one connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard = guard
         self.limit = ReadLimit()
         self._stream: _PlainStream | None = None
 
@@ -50,7 +54,8 @@ class AsyncLink(httpcore.AsyncNetworkBackend):
         """Connect to the first address of `host` that answers."""
         loop = asyncio.get_running_loop()
         failure: OSError | None = None
-        for address in await _addresses(host, port):
+        found = await _addresses(host, port, self._guard)
+        for address in admitted(host, found, self._guard):
             sock = new_socket(address)
             try:
                 async with asyncio.timeout(timeout):
@@ -72,13 +77,14 @@ class AsyncLink(httpcore.AsyncNetworkBackend):
             self._stream.sock.close()
 
 
-async def _addresses(host: str, port: int) -> list[Address]:
+async def _addresses(host: str, port: int, guard: Guard | None) -> list[Address]:
     literal = literal_address(host, port)
     if literal is not None:
         return [literal]
     try:
         # Not `loop.getaddrinfo`: `asyncio.run` would wait at its end for a look-up that hangs.
-        return await call_in_thread_async(lambda: resolve(host, port), name="dsh-web-dns")
+        look_up = functools.partial(resolve, host, port, guard)
+        return await call_in_thread_async(look_up, name="dsh-web-dns")
     except OSError as error:
         raise connect_error(error, host) from error
 

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from ..flow import TransportError
+from .unfold import (
+    DamagedError,
+    Layer,
+    UnknownEncodingError,
+    available_encodings,
+    layer_for,
+)
 
-__all__ = ["ACCEPT_ENCODING", "BodyDecoder"]
-
-ACCEPT_ENCODING = "gzip, deflate"
-"""What `BodyDecoder` can undo within its cap."""
-
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+__all__ = ["BodyDecoder", "accept_encoding"]
 
 _OVERHEAD = 65_536
 """Bytes that an incompressible body may grow by when it is compressed all the same."""
 _MANY_PIECES = 50_000
 _TINY = 32
 """Bytes; smaller than any event of a streamed answer."""
-_KNOWN_ENCODINGS = ("br", "zstd", "compress", "x-compress")
+_MOST_LAYERS = 4
+"""Nobody compresses twice on purpose; each layer multiplies what a few bytes can unfold to."""
+
+
+@functools.cache
+def accept_encoding() -> str:
+    """Return what to ask servers for: all that `BodyDecoder` can undo within its cap."""
+    return ", ".join(available_encodings())
 
 
 class BodyDecoder:
@@ -28,96 +38,93 @@ class BodyDecoder:
     Args:
         headers: The response's headers, names in lower case.
         max_bytes: Cap on the decoded size.
+        when_too_large: Beyond the cap `refuse` raises, `cut` ends the body there.
 
     Raises:
         TransportError: The body is too large, declared too large, or encoded in another way.
     """
 
-    def __init__(self, headers: Mapping[str, str], max_bytes: int) -> None:
+    def __init__(
+        self,
+        headers: Mapping[str, str],
+        max_bytes: int,
+        when_too_large: Literal["refuse", "cut"] = "refuse",
+    ) -> None:
         self._max_bytes = max_bytes
+        self._cuts = when_too_large == "cut"
         self._size = 0
-        encoding = headers.get("content-encoding", "identity").strip().lower()
-        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            # Only known words are repeated: what a server sends here may be anything.
-            shown = repr(encoding) if encoding in _KNOWN_ENCODINGS else "that is not known"
-            raise TransportError(f"cannot decode a response with a content-encoding {shown}")
-        self._inflate: zlib._Decompress | None = None
-        self._wbits = _GZIP_OR_ZLIB
-        self._is_encoded = encoding not in ("", "identity")
-        self._may_be_raw = encoding == "deflate"
-        self._start = b""
         self._received = 0
         self._pieces = 0
+        self._layers = _layers(headers.get("content-encoding", ""))
+        self._taken = [0] * len(self._layers)
         declared = headers.get("content-length", "")
-        if not self._is_encoded and declared.isdecimal() and int(declared[:20]) > max_bytes:
+        is_plain = not self._layers and not self._cuts
+        if is_plain and declared.isdecimal() and int(declared[:20]) > max_bytes:
             raise self._too_large()
 
-    def decode(self, chunk: bytes) -> bytes:
-        """Return what `chunk`, as it came from the wire, adds to the body; may be empty."""
+    @property
+    def is_cut(self) -> bool:
+        """Whether the body ends here because of the cap."""
+        return self._cuts and self._size >= self._max_bytes
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield what `chunk`, as it came from the wire, adds to the body, in bounded pieces."""
         self._received += len(chunk)
         self._pieces += 1
         if self._pieces > _MANY_PIECES and self._received < self._pieces * _TINY:
             # Each costs the same work as a large one: millions would keep a processor for minutes.
             raise TransportError("the response body comes in too many tiny pieces")
-        if not self._is_encoded:
-            return self._counted(chunk)
-        # Compression that makes a body larger hides something: empty blocks without end, say.
-        if self._received > self._max_bytes + _OVERHEAD:
-            raise self._too_large()
-        if self._inflate is None:
-            self._start += chunk
-            if len(self._start) < 2:
-                return b""
-            chunk = self._start
-            if self._may_be_raw and not _is_framed(chunk):
-                self._wbits = -zlib.MAX_WBITS
-            self._inflate = zlib.decompressobj(self._wbits)
-        pieces = []
-        while chunk:
-            piece, chunk = self._inflate_some(chunk)
-            pieces.append(self._counted(piece))
-        return b"".join(pieces)
+        for piece in self._unfolded(chunk):
+            if self.is_cut:
+                return
+            room = self._max_bytes - self._size
+            if len(piece) > room:
+                if not self._cuts:
+                    raise self._too_large()
+                piece = piece[:room]
+            self._size += len(piece)
+            if piece:
+                yield piece
 
     def finish(self) -> None:
         """Check that the body is complete as far as its encoding can tell."""
-        if self._start and (self._inflate is None or not self._inflate.eof):
+        if not self.is_cut and not all(layer.is_complete() for layer in self._layers):
             raise TransportError("the compressed response body ended early")
 
-    def _inflate_some(self, chunk: bytes) -> tuple[bytes, bytes]:
-        """Decode up to the cap; return the piece and what of `chunk` is left to decode."""
-        inflate = self._inflate
-        assert inflate is not None
-        if inflate.eof:
-            # A gzip body may be several members one after the other (RFC 1952, 2.2), with zeros
-            # between or after them.
-            chunk = chunk.lstrip(b"\0")
-            if not chunk:
-                return b"", b""
-            self._inflate = inflate = zlib.decompressobj(self._wbits)
-        room = self._max_bytes - self._size + 1
-        fault: str | None = None
+    def _unfolded(self, chunk: bytes) -> Iterator[bytes]:
+        fault: str
         try:
-            piece = inflate.decompress(chunk, room)
-        except zlib.error as error:
+            yield from self._through(0, chunk)
+            return
+        except DamagedError as error:
             fault = str(error)
-        if fault is not None:
-            raise TransportError(f"cannot decompress the response body: {fault}")
-        return piece, inflate.unused_data if inflate.eof else inflate.unconsumed_tail
+        raise TransportError(f"cannot decompress the response body: {fault}")
 
-    def _counted(self, piece: bytes) -> bytes:
-        self._size += len(piece)
-        if self._size > self._max_bytes:
+    def _through(self, depth: int, data: bytes) -> Iterator[bytes]:
+        """Yield `data` without the layers from `depth` on; one piece goes through at a time."""
+        if depth == len(self._layers):
+            yield data
+            return
+        # Compression that makes a body larger hides something: empty blocks without end, say.
+        self._taken[depth] += len(data)
+        if self._taken[depth] > self._max_bytes + _OVERHEAD:
             raise self._too_large()
-        return piece
+        for piece in self._layers[depth].unfold(data):
+            yield from self._through(depth + 1, piece)
 
     def _too_large(self) -> TransportError:
         return TransportError(f"the response body is larger than {self._max_bytes} bytes")
 
 
-def _is_framed(start: bytes) -> bool:
-    """Return whether a compressed body starts with a gzip or zlib header.
-
-    Some servers send deflate without the zlib frame that RFC 9110 asks for.
-    """
-    is_zlib = start[0] & 0x0F == 8 and int.from_bytes(start[:2]) % 31 == 0
-    return is_zlib or start[:2] == b"\x1f\x8b"
+def _layers(header: str) -> list[Layer]:
+    """Return the layers to undo, the one that was applied last first (RFC 9110, 8.4)."""
+    names = [name.strip().lower() for name in header.split(",")]
+    names = [name for name in names if name not in ("", "identity")]
+    if len(names) > _MOST_LAYERS:
+        raise TransportError(f"the response body is compressed more than {_MOST_LAYERS} times over")
+    fault: str
+    try:
+        return [layer_for(name) for name in reversed(names)]
+    except UnknownEncodingError as error:
+        fault = str(error)
+    raise TransportError(f"cannot decode a response with a content-encoding {fault}")

@@ -6,11 +6,11 @@ no redirect is followed, the body is capped, and the call's own deadline holds.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ..flow import HttpHead, HttpRequest
-from .decode import ACCEPT_ENCODING, BodyDecoder
+from .decode import BodyDecoder, accept_encoding
 from .exchange import head_of
 from .offload import call_in_thread, call_in_thread_async
 from .scope import SyncScope
@@ -33,10 +33,11 @@ class _Blocking:
         self._response = client.send(wire, stream=True, follow_redirects=False)
         try:
             self.head = _head(self._response, request)
-            self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._decoder = _decoder(self.head.headers, request)
+            self._pieces: Iterator[bytes] = iter(())
             if self._response.is_stream_consumed:
                 # Read already, by a mock transport or by a hook of the caller's, and decoded.
-                self._decoder = BodyDecoder({}, request.max_bytes)
+                self._decoder = _decoder({}, request)
                 self._chunks: Iterator[bytes] = iter([self._response.content])
             else:
                 self._chunks = self._response.iter_raw()
@@ -45,12 +46,13 @@ class _Blocking:
             raise
 
     def read(self) -> bytes:
-        for chunk in self._chunks:
-            piece = self._decoder.decode(chunk)
-            if piece:
-                return piece
-        self._decoder.finish()
-        return b""
+        while not (piece := next(self._pieces, b"")):
+            chunk = None if self._decoder.is_cut else next(self._chunks, None)
+            if chunk is None:
+                self._decoder.finish()
+                return b""
+            self._pieces = self._decoder.pieces(chunk)
+        return piece
 
     def close(self) -> None:
         self._response.close()
@@ -130,10 +132,11 @@ class ForeignAsyncExchange:
             response = await self._client.send(wire, stream=True, follow_redirects=False)
             self._response = response
             self.head = _head(response, request)
-            self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._decoder = _decoder(self.head.headers, request)
+            self._pieces: Iterator[bytes] = iter(())
             if response.is_stream_consumed:
                 # Read already, by a mock transport or by a hook of the caller's, and decoded.
-                self._decoder = BodyDecoder({}, request.max_bytes)
+                self._decoder = _decoder({}, request)
                 self._chunks: AsyncIterator[bytes] = _once(response.content)
             else:
                 self._chunks = response.aiter_raw()
@@ -144,12 +147,13 @@ class ForeignAsyncExchange:
 
     async def read(self) -> bytes:
         """Return the next decoded bytes; empty at the end of the body."""
-        async for chunk in self._chunks:
-            piece = self._decoder.decode(chunk)
-            if piece:
-                return piece
-        self._decoder.finish()
-        return b""
+        while not (piece := next(self._pieces, b"")):
+            chunk = None if self._decoder.is_cut else await anext(self._chunks, None)
+            if chunk is None:
+                self._decoder.finish()
+                return b""
+            self._pieces = self._decoder.pieces(chunk)
+        return piece
 
     async def close(self) -> None:
         """Release the connection to its client, and the client if it was made for this."""
@@ -171,7 +175,7 @@ def _build(
 ) -> httpx.Request:
     import httpx
 
-    headers = {"accept-encoding": ACCEPT_ENCODING, **request.headers}
+    headers = {"accept-encoding": accept_encoding(), **request.headers}
     headers |= {name: secret.reveal() for name, secret in request.secret_headers.items()}
     if request.bearer is not None:
         headers["authorization"] = f"Bearer {request.bearer.reveal()}"
@@ -185,6 +189,10 @@ def _build(
         content=request.body or None,
         timeout=httpx.Timeout(timeout) if is_default else client.timeout,
     )
+
+
+def _decoder(headers: Mapping[str, str], request: HttpRequest) -> BodyDecoder:
+    return BodyDecoder(headers, request.max_bytes, request.when_too_large)
 
 
 def _head(response: httpx.Response, request: HttpRequest) -> HttpHead:

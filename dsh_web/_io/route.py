@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpcore
 
 from ..flow import HttpRequest, TransportError
-from .decode import ACCEPT_ENCODING
+from .decode import accept_encoding
 
 __all__ = ["CONNECT_TIMEOUT", "Origin", "Route", "route_to", "shared_ssl_context", "wire_request"]
 
@@ -70,7 +70,7 @@ def wire_request(request: HttpRequest, route: Route) -> httpcore.Request:
 
     The result holds the key in clear; its repr does not show it.
     """
-    headers = [(b"host", route.host_header), (b"accept-encoding", ACCEPT_ENCODING.encode())]
+    headers = [(b"host", route.host_header), (b"accept-encoding", accept_encoding().encode())]
     headers += [(name.encode("ascii"), value.encode()) for name, value in request.headers.items()]
     if request.body or request.method in ("POST", "PUT", "PATCH"):
         headers.append((b"content-length", str(len(request.body)).encode()))

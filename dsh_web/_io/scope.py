@@ -92,6 +92,25 @@ class SyncScope(_Limits):
             if end is not None and time.monotonic() >= end:
                 raise TimeoutError("timed out")
 
+    def wait_for(self, signal: CancelToken) -> None:
+        """Block until `signal` is given.
+
+        Raises:
+            CallCancelled, DeadlinePassed: A limit of the call came first.
+        """
+        woken = threading.Event()
+        unsubscribe = signal.add_callback(woken.set)
+        forget = self.token.add_callback(woken.set) if self.token is not None else None
+        try:
+            remaining = self.remaining()
+            woken.wait(None if remaining is None else min(remaining, threading.TIMEOUT_MAX))
+        finally:
+            unsubscribe()
+            if forget is not None:
+                forget()
+        if not signal.cancelled:
+            self.check()
+
     def sleep(self, seconds: float) -> None:
         """Wait `seconds`, less if a limit of the call comes first (which raises)."""
         end = time.monotonic() + seconds
@@ -211,6 +230,15 @@ class AsyncScope(_Limits):
                     raise CallCancelled from None
                 raise DeadlinePassed from None
             raise
+
+    async def wait_for(self, signal: CancelToken) -> None:
+        """Wait until `signal` is given; the limits of the call interrupt it inside `guard` only."""
+        loop, given = asyncio.get_running_loop(), asyncio.Event()
+        unsubscribe = signal.add_callback(lambda: _call_in_loop(loop, given.set))
+        try:
+            await given.wait()
+        finally:
+            unsubscribe()
 
 
 def _call_in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:

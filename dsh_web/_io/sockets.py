@@ -11,9 +11,12 @@ from typing import Any
 
 import httpcore
 
+from ..flow import Guard
+
 __all__ = [
     "Address",
     "ReadLimit",
+    "admitted",
     "connect_error",
     "has_leftover",
     "is_readable",
@@ -80,11 +83,38 @@ def literal_address(host: str, port: int) -> Address | None:
     return Address(socket.AF_INET6, (host, port, 0, 0))
 
 
-def resolve(host: str, port: int) -> list[Address]:
-    """Return the addresses of `host` in the resolver's order. Blocks."""
+def resolve(host: str, port: int, guard: Guard | None = None) -> list[Address]:
+    """Return the addresses of `host` in the resolver's order. Blocks.
+
+    Raises:
+        OSError: It has none.
+    """
+    if guard is not None and guard.resolve is not None:
+        return [_literal(address, port) for address in guard.resolve(host)]
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     # Each address once: some resolvers repeat them per protocol.
     return list(dict.fromkeys(Address(info[0], info[4]) for info in infos))
+
+
+def admitted(host: str, addresses: list[Address], guard: Guard | None) -> list[Address]:
+    """Return where to connect to; the guard has seen every one of `addresses` first.
+
+    Raises:
+        Exception: Whatever the guard refuses them with.
+    """
+    if guard is None or not addresses:
+        return addresses
+    guard.admit(host, [str(address.sockaddr[0]) for address in addresses])
+    if guard.dial is None:
+        return addresses
+    return [_literal(*guard.dial(*address.sockaddr[:2])) for address in addresses]
+
+
+def _literal(address: str, port: int) -> Address:
+    literal = literal_address(address, port)
+    if literal is None:
+        raise OSError(f"{address!r} is not an address")
+    return literal
 
 
 def new_socket(address: Address) -> socket.socket:

@@ -7,9 +7,11 @@ import ssl
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..errors import WebError
 from ..flow import (
     Emit,
     Flow,
+    Guard,
     HttpRequest,
     HttpResponse,
     OpenStream,
@@ -18,6 +20,7 @@ from ..flow import (
     Sleep,
     Step,
     TransportError,
+    WaitFor,
 )
 from .exchange import LINGER, Gathered, SyncExchange
 from .failures import clear_locals, forget_frames, transport_error
@@ -122,10 +125,11 @@ class SyncDriver:
 
         def send() -> SyncExchange:
             route = route_to(request.url)
-            client = self._client_for(route)
+            client = None if request.guard is not None else self._client_for(route)
             if client is not None:
                 return ForeignExchange(client, request, scope)
-            connection = self._pool.take(route.origin) or self._connect(route)
+            key = (route.origin, request.guard)
+            connection = self._pool.take(key) or self._connect(route, request.guard)
             return SyncPooledExchange(request, route, scope, self._pool, connection)
 
         return _translated(send, request)
@@ -138,10 +142,10 @@ class SyncDriver:
             return None
         return self._proxy_clients.client_for(proxy, self._ssl_context or shared_ssl_context())
 
-    def _connect(self, route: Route) -> SyncConnection:
+    def _connect(self, route: Route, guard: Guard | None) -> SyncConnection:
         is_tls = route.origin[0] == "https"
         context = (self._ssl_context or shared_ssl_context()) if is_tls else None
-        return SyncConnection(route, context)
+        return SyncConnection(route, context, guard)
 
 
 class _Performer:
@@ -166,6 +170,7 @@ class _Performer:
             request, exchange = self._opened
             return mask_body(_translated(exchange.read, request), request)
         if isinstance(step, OpenStream):
+            self.drain()
             self.close()
             exchange = self._driver.open(step.request, self._scope)
             self._opened = (step.request, exchange)
@@ -176,6 +181,8 @@ class _Performer:
                 return False
             self._scope.sleep(seconds)
             return True
+        if isinstance(step, WaitFor):
+            return self._scope.wait_for(step.signal)
         if isinstance(step, Resolve):
             return _resolve(step, self._scope)
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
@@ -197,6 +204,9 @@ def _translated(action: Callable[[], Result], request: HttpRequest) -> Result:
     try:
         return action()
     except (CallCancelled, DeadlinePassed):
+        raise
+    except WebError as error:  # a guard's
+        forget_frames(error)
         raise
     except Exception as error:
         failure = transport_error(error, request)

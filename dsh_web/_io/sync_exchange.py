@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import httpcore
 
-from ..flow import HttpRequest
+from ..flow import Guard, HttpRequest
 from .decode import BodyDecoder
 from .exchange import ends_by_itself, head_of
 from .failures import forget_frames
@@ -28,8 +28,10 @@ class SyncConnection:
 
     __slots__ = ("http", "link")
 
-    def __init__(self, route: Route, ssl_context: ssl.SSLContext | None) -> None:
-        self.link = SyncLink()
+    def __init__(
+        self, route: Route, ssl_context: ssl.SSLContext | None, guard: Guard | None
+    ) -> None:
+        self.link = SyncLink(guard)
         self.http = httpcore.HTTPConnection(
             route.core_origin,
             ssl_context=ssl_context,
@@ -59,7 +61,7 @@ class SyncPooledExchange:
         connection: SyncConnection,
     ) -> None:
         self._pool = pool
-        self._origin = route.origin
+        self._key = (route.origin, request.guard)
         self._generation = pool.generation
         self._connection: SyncConnection | None = connection
         self._scope = scope
@@ -69,27 +71,35 @@ class SyncPooledExchange:
             self._response = connection.http.handle_request(wire_request(request, route))
             connection.link.limit.allow_body(request.max_bytes)
             self.head = head_of(self._response.status, self._response.headers, request)
-            self._decoder = BodyDecoder(self.head.headers, request.max_bytes)
+            self._decoder = BodyDecoder(
+                self.head.headers, request.max_bytes, request.when_too_large
+            )
         except BaseException as error:
             self._fail(error)
             raise
         self._chunks: Iterator[bytes] = iter(self._response.iter_stream())
+        self._pieces: Iterator[bytes] = iter(())
 
     def read(self) -> bytes:
         """Return the next decoded bytes; empty at the end of the body."""
         try:
-            for chunk in self._chunks:
+            while not (piece := next(self._pieces, b"")):
+                if self._decoder.is_cut:
+                    return b""
+                chunk = next(self._chunks, None)
+                if chunk is None:
+                    self._response.close()
+                    self._decoder.finish()
+                    # Before whoever waits for the end of this exchange can ask for another.
+                    self.close()
+                    return b""
                 # One read can hold thousands of chunks, and none of them waits.
                 self._scope.check()
-                piece = self._decoder.decode(chunk)
-                if piece:
-                    return piece
-            self._response.close()
-            self._decoder.finish()
+                self._pieces = self._decoder.pieces(chunk)
         except BaseException as error:
             self._fail(error)
             raise
-        return b""
+        return piece
 
     def close(self) -> None:
         """Release the connection: for reuse if the body was read to its end, else closed."""
@@ -97,14 +107,14 @@ class SyncPooledExchange:
         if connection is not None:
             connection.link.scope = None
             # A connection in the middle of a body is not idle, so the pool closes it.
-            self._pool.give(self._origin, connection, self._generation)
+            self._pool.give(self._key, connection, self._generation)
 
     def drain(self, seconds: float) -> None:
         """Read what is left of the body, if it comes within `seconds`, so that `close` keeps it.
 
         For a caller who knows that the answer is over before its body is.
         """
-        if self._connection is None or not ends_by_itself(self.head):
+        if self._connection is None or self._decoder.is_cut or not ends_by_itself(self.head):
             return
         limit = SyncScope(seconds, None, None)
         self._connection.link.scope = limit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import socket
 import ssl
@@ -11,11 +12,13 @@ from typing import Any
 
 import httpcore
 
+from ..flow import Guard
 from .offload import call_in_thread
 from .scope import SyncScope
 from .sockets import (
     Address,
     ReadLimit,
+    admitted,
     connect_error,
     is_readable,
     literal_address,
@@ -29,7 +32,8 @@ __all__ = ["SyncLink"]
 class SyncLink(httpcore.NetworkBackend):
     """The socket of one connection; `scope` is set for the duration of each call."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard = guard
         self.scope: SyncScope | None = None
         self.limit = ReadLimit()
         self._stream: _Stream | None = None
@@ -44,7 +48,7 @@ class SyncLink(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         """Connect to the first address of `host` that answers."""
         scope = self._current_scope()
-        addresses = self._addresses(scope, host, port)
+        addresses = admitted(host, self._addresses(scope, host, port), self._guard)
         failure: OSError | None = None
         for address in addresses:
             sock = new_socket(address)
@@ -67,7 +71,8 @@ class SyncLink(httpcore.NetworkBackend):
             return [literal]
         try:
             # A look-up cannot be interrupted, so it runs where it can be left behind.
-            return call_in_thread(scope, lambda: resolve(host, port), name="dsh-web-dns")
+            look_up = functools.partial(resolve, host, port, self._guard)
+            return call_in_thread(scope, look_up, name="dsh-web-dns")
         except OSError as error:
             raise connect_error(error, host) from error
 

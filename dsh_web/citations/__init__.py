@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from ..seam_citations import Citation
     from .audit import AuditSummary, CitationAudit, Mismatch, audit_citations, summarize_audits
     from .contracts import CONTRACTS, CitationContract, contract_named
+    from .ledger import CitationLedger, LedgerEntry
     from .markdown_sources import read_markdown
+    from .numbering import Numbering
     from .numbers import numbers_by_url
     from .reader import Annotation, normalize_citations, read_citations
     from .references import Reference, References, references_of
+    from .rendering import RenderOptions, SourceList, Style, render_citations, render_result
     from .results import read_again, with_citations
 
 _HOME = {
@@ -28,10 +31,13 @@ _HOME = {
         "summarize_audits",
     ),
     ".contracts": ("CONTRACTS", "CitationContract", "contract_named"),
+    ".ledger": ("CitationLedger", "LedgerEntry"),
     ".markdown_sources": ("read_markdown",),
+    ".numbering": ("Numbering",),
     ".numbers": ("numbers_by_url",),
     ".reader": ("Annotation", "normalize_citations", "read_citations"),
     ".references": ("Reference", "References", "references_of"),
+    ".rendering": ("RenderOptions", "SourceList", "Style", "render_citations", "render_result"),
     ".results": ("read_again", "with_citations"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -43,9 +49,15 @@ __all__ = [
     "Citation",
     "CitationAudit",
     "CitationContract",
+    "CitationLedger",
+    "LedgerEntry",
     "Mismatch",
+    "Numbering",
     "Reference",
     "References",
+    "RenderOptions",
+    "SourceList",
+    "Style",
     "audit_citations",
     "contract_named",
     "normalize_citations",
@@ -54,6 +66,8 @@ __all__ = [
     "read_citations",
     "read_markdown",
     "references_of",
+    "render_citations",
+    "render_result",
     "summarize_audits",
     "with_citations",
 ]

@@ -1,4 +1,4 @@
-"""The command line: `dsh-web search`, `serve`, `doctor`, `filters` and `citations`."""
+"""The command line: `dsh-web search`, `fetch`, `citations`, `serve`, `doctor`, `filters`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _STRICT = ("strict", "surrogateescape")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0: it worked; 1: the search or the check failed; 2: the command line is at fault; 130: Ctrl-C.
+    0: it worked; 1: the search, the fetch or the check failed; 2: the command line is at fault;
+    130: Ctrl-C.
     """
     options = _parser().parse_args(argv)
     _never_fail_to_encode()
@@ -50,14 +51,14 @@ def _abandon_stdout() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     # Here, so that `--version` and a typo do not wait for the whole package.
-    from . import citations, doctor, filters, search, serve
+    from . import citations, doctor, fetch, filters, search, serve
 
     parser = argparse.ArgumentParser(
         prog="dsh-web", description="One dependable way to reach the web."
     )
     parser.add_argument("--version", action="version", version=f"dsh-web {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (search, citations, serve, doctor, filters):
+    for command in (search, fetch, citations, serve, doctor, filters):
         name = command.__name__.rpartition(".")[2]
         subparser = commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
         command.add_arguments(subparser)

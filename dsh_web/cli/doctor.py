@@ -9,7 +9,7 @@ import platform
 from typing import Any
 
 from .._version import __version__
-from ..config import DEFAULT_SEARCH_PROVIDER, read_env, shown_url
+from ..config import DEFAULT_FETCH_PROVIDER, DEFAULT_SEARCH_PROVIDER, read_env, shown_url
 from ..discovery import ENTRY_POINT_GROUP
 from ..errors import WebError
 from ..providers import BUILT_IN
@@ -24,6 +24,8 @@ _EXTRAS = {
     "llama-index": "llama-index-core",
     "server": "uvicorn",
     "cli": "rich",
+    "compression": "brotli",
+    "pdf": "pypdf",
 }
 
 
@@ -48,13 +50,16 @@ def examine(pinned: str | None = None) -> dict[str, Any]:
     problem: str | None = None
     statuses = []
     chosen: str | None = None
+    fetcher: str | None = None
+    fetch_problem: str | None = None
     try:
         runtime = WebRuntime.from_env(search_provider=pinned)
         statuses = runtime.describe()
+        fetcher, fetch_problem = _fetcher(runtime)
         chosen = runtime.search_provider_id()
     except WebError as error:
         problem = f"{error.code}: {error}"
-    registered = {status["id"]: status for status in statuses}
+    registered = {status["id"]: status for status in statuses if status["capability"] == "search"}
     providers = [
         {
             "id": provider_id,
@@ -73,7 +78,23 @@ def examine(pinned: str | None = None) -> dict[str, Any]:
         "providers": providers,
         "search_would_use": chosen,
         "problem": problem,
+        "fetch_providers": [
+            {key: status[key] for key in ("id", "available", "reason")}
+            for status in statuses
+            if status["capability"] == "fetch"
+        ],
+        "fetch_pinned": read_env(DEFAULT_FETCH_PROVIDER),
+        "fetch_would_use": fetcher,
+        "fetch_problem": fetch_problem,
     }
+
+
+def _fetcher(runtime: WebRuntime) -> tuple[str | None, str | None]:
+    """Return which provider a fetch would use, or else why none."""
+    try:
+        return runtime.fetch_provider_id(), None
+    except WebError as error:
+        return None, f"{error.code}: {error}"
 
 
 def _offered() -> set[str]:
@@ -103,10 +124,11 @@ def _lines(findings: dict[str, Any]) -> list[str]:
     for extra, version in findings["extras"].items():
         state = version or f'not installed: pip install "dsh-web[{extra}]"'
         lines.append(f"  {extra:<18} {state}")
-    lines += ["", "search providers"]
-    for provider in findings["providers"]:
-        state = "available" if provider["available"] else provider["reason"]
-        lines.append(f"  {provider['id']:<18} {state}")
+    for title, key in (("search providers", "providers"), ("fetch providers", "fetch_providers")):
+        lines += ["", title]
+        for provider in findings[key]:
+            state = "available" if provider["available"] else provider["reason"]
+            lines.append(f"  {provider['id']:<18} {state}")
     lines.append("")
     if findings["base_url"]:
         lines.append(f"PERPLEXITY_BASE_URL is {findings['base_url']}")
@@ -116,4 +138,10 @@ def _lines(findings: dict[str, Any]) -> list[str]:
         lines.append(f"a search would use: {findings['search_would_use']}")
     else:
         lines.append(f"a search would fail: {findings['problem']}")
+    if findings["fetch_pinned"]:
+        lines.append(f"pinned for fetching: {findings['fetch_pinned']}")
+    if findings["fetch_problem"] is not None:
+        lines.append(f"a fetch would fail: {findings['fetch_problem']}")
+    elif findings["fetch_would_use"] is not None:
+        lines.append(f"a fetch would use: {findings['fetch_would_use']}")
     return lines

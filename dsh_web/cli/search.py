@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ from ..errors import WebError
 from ..holder import DEFAULT_MAX_QUERIES
 from ..runtime import WebRuntime
 from ..seam import WebSearchResult
-from .show import plain, show_explanation, show_result, show_stream
+from .show import print_failure, print_json, show_explanation, show_result, show_stream
 
 __all__ = ["SUMMARY", "add_arguments", "run"]
 
@@ -101,9 +100,9 @@ def run(options: argparse.Namespace) -> int:
             else:
                 result = runtime.search(query, timeout=options.timeout, **fields)
     except WebError as error:
-        return _fail(error, as_json=options.json, is_line=options.stream)
+        return print_failure(error, as_json=options.json, is_line=options.stream)
     if options.json:
-        _print_json(_dumped(result, with_raw=options.raw))
+        print_json(_dumped(result, with_raw=options.raw))
     else:
         show_result(result)
     return 0
@@ -112,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
 def _explain(runtime: WebRuntime, query: str, fields: SearchFields, *, as_json: bool) -> int:
     explanation = runtime.explain(query, **fields)
     if as_json:
-        _print_json(explanation.model_dump(mode="json"))
+        print_json(explanation.model_dump(mode="json"))
     else:
         show_explanation(explanation)
     return 0
@@ -124,7 +123,7 @@ def _stream(
     with runtime.stream(query, timeout=options.timeout, **fields) as stream:
         if options.json:
             for event in stream:
-                _print_json(event.model_dump(mode="json"), is_line=True)
+                print_json(event.model_dump(mode="json"), is_line=True)
         else:
             show_stream(stream)
     return 0
@@ -132,18 +131,3 @@ def _stream(
 
 def _dumped(result: WebSearchResult, *, with_raw: bool) -> dict[str, Any]:
     return result.model_dump(mode="json", exclude=None if with_raw else {"raw"})
-
-
-def _fail(error: WebError, *, as_json: bool, is_line: bool) -> int:
-    if as_json:
-        _print_json({"error": error.to_dict()}, is_line=is_line)
-    else:
-        print(plain(f"{error.code}: {error}"), file=sys.stderr)
-    return 1
-
-
-def _print_json(value: object, *, is_line: bool = False) -> None:
-    # Escaped where the output could not hold the characters: a replacement would lose them.
-    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    indent = None if is_line else 2
-    print(json.dumps(value, indent=indent, ensure_ascii=not is_unicode), flush=is_line)

@@ -21,7 +21,14 @@ from ..seam import WebSearchResult, WebSearchSource
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["plain", "show_explanation", "show_result", "show_stream"]
+__all__ = [
+    "plain",
+    "print_failure",
+    "print_json",
+    "show_explanation",
+    "show_result",
+    "show_stream",
+]
 
 _SNIPPET_CHARS = 240
 _HARMLESS = frozenset(
@@ -99,6 +106,23 @@ def show_explanation(explanation: Explanation) -> None:
         print(f"warning    {warning}")
     cost = explanation.estimated_cost_usd
     print(f"cost       {'not known' if cost is None else f'about ${cost:g}'}")
+
+
+def print_failure(error: WebError, *, as_json: bool, is_line: bool = False) -> int:
+    """Print why a command failed, one line on stderr or as JSON on stdout, and return 1."""
+    if as_json:
+        print_json({"error": error.to_dict()}, is_line=is_line)
+    else:
+        print(plain(f"{error.code}: {error}"), file=sys.stderr)
+    return 1
+
+
+def print_json(value: object, *, is_line: bool = False) -> None:
+    """Print `value` as JSON, indented or as one line."""
+    # Escaped where the output could not hold the characters: a replacement would lose them.
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    indent = None if is_line else 2
+    print(json.dumps(value, indent=indent, ensure_ascii=not is_unicode), flush=is_line)
 
 
 def plain(text: str) -> str:

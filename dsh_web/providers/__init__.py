@@ -1,16 +1,16 @@
-"""The built-in providers. Adding one takes a file beside this one and a line in `BUILT_IN`."""
+"""The built-in providers. Adding one takes a file beside this one and a line in a list below."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BUILT_IN", "BuiltIn"]
+__all__ = ["BUILT_IN", "BUILT_IN_FETCH", "BuiltIn"]
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """One built-in search provider. Named, not imported, so that importing stays cheap."""
+    """One built-in provider. Named, not imported, so that importing stays cheap."""
 
     id: str
     location: str
@@ -26,3 +26,7 @@ BUILT_IN: Final = (
     BuiltIn("perplexity-search", f"{__name__}.perplexity_search:PerplexitySearchProvider"),
     BuiltIn("perplexity-sonar", f"{__name__}.perplexity_sonar:PerplexitySonarProvider"),
 )
+"""Those that search."""
+
+BUILT_IN_FETCH: Final = (BuiltIn("http", f"{__name__}.http_fetch:HttpFetchProvider"),)
+"""Those that fetch; `WebRuntime.from_env` registers them all."""

@@ -65,7 +65,8 @@ def test_a_blank_first_key_gives_way_to_the_second(monkeypatch):
     monkeypatch.setenv("PERPLEXITY_API_KEY", "")
     monkeypatch.setenv("PPLX_API_KEY", KEY)
 
-    assert [True] == [status["available"] for status in WebRuntime.from_env().describe()]
+    searcher, _ = WebRuntime.from_env().describe()
+    assert searcher["available"]
 
 
 @pytest.mark.parametrize("pin", ["perplexity-search", "perplexity-sonar"])
@@ -114,8 +115,37 @@ def test_the_base_url_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("PERPLEXITY_API_KEY", KEY)
     monkeypatch.setenv("PERPLEXITY_BASE_URL", "not a url")
 
-    reasons = [status["reason"] for status in WebRuntime.from_env().describe()]
-    assert ["the base url 'not a url' is not an http or https address"] == reasons
+    searcher, _ = WebRuntime.from_env().describe()
+    assert "the base url 'not a url' is not an http or https address" == searcher["reason"]
+
+
+def fetchers(runtime: WebRuntime) -> list[str]:
+    return [status["id"] for status in runtime.describe() if status["capability"] == "fetch"]
+
+
+def test_pages_can_be_fetched_without_any_key():
+    runtime = WebRuntime.from_env()
+
+    assert (["http"], "http") == (fetchers(runtime), runtime.fetch_provider_id())
+
+
+def test_a_fetch_provider_of_an_installed_package_is_registered_when_it_is_pinned(
+    install, monkeypatch
+):
+    install(ACME.replace("search_flow", "fetch_flow"))
+    monkeypatch.setenv("DSH_WEB_FETCH_PROVIDER", "acme")
+    runtime = WebRuntime.from_env()
+
+    assert (["acme", "http"], "acme") == (fetchers(runtime), runtime.fetch_provider_id())
+
+
+def test_an_unknown_fetch_pin_is_named_by_the_call():
+    runtime = WebRuntime.from_env(fetch_provider="ghost")
+
+    with pytest.raises(SelectionError, match="'ghost'") as caught:
+        runtime.fetch("https://ok.example/")
+
+    assert "WEB_PROVIDER_CONFIGURED_MISSING" == caught.value.code
 
 
 def test_other_settings_reach_the_runtime():

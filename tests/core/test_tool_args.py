@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsh_web import InvalidRequestError
-from dsh_web.tool_args import read_queries, web_search_arguments, web_search_description
+from dsh_web.tool_args import (
+    read_queries,
+    read_url,
+    web_fetch_arguments,
+    web_fetch_description,
+    web_search_arguments,
+    web_search_description,
+)
 
 
 def read(value: object, most: int = 4) -> tuple[str, ...]:
@@ -195,3 +202,87 @@ def test_no_slip_of_a_model_fails_at_the_schema(arguments):
 @pytest.mark.parametrize(("most", "words"), [(1, "Give one query;"), (4, "Give up to 4 queries;")])
 def test_the_description_tells_the_bound(most, words):
     assert words in web_search_description(most)
+
+
+# -- the address of a page -------------------------------------------------------------------------
+
+PAGE = "https://a.example/x?y=1"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"url": PAGE},
+        {"url": f"  {PAGE}\n"},
+        {"url": json.dumps(PAGE)},
+        {"url": json.dumps(json.dumps(PAGE))},
+        {"url": json.dumps({"url": PAGE})},
+        {"url": json.dumps(json.dumps({"url": PAGE}))},
+        {"url": {"url": PAGE}},
+        {"url": [PAGE]},
+        {"url": json.dumps([PAGE])},
+        {"url": {"urls": [PAGE]}},
+        {"urls": [PAGE]},
+        {"uri": PAGE},
+        {"link": PAGE},
+        {"input": PAGE},
+        {"url": None, "input": PAGE},
+        {"url": PAGE, "input": "something else"},
+    ],
+)
+def test_an_address_is_read_as_it_is_meant(arguments):
+    assert read_url(arguments) == PAGE
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"url": None},
+        {"url": ""},
+        {"url": " \n"},
+        {"url": 5},
+        {"url": True},
+        {"url": []},
+        {"url": [PAGE, PAGE]},
+        {"url": [""]},
+        {"url": {"colour": PAGE}},
+        {"url": {"url": {"colour": PAGE}}},
+        {"url": '""'},
+        {"url": "[]"},
+        {"query": PAGE},
+    ],
+)
+def test_what_is_no_address_is_a_fault(arguments):
+    with pytest.raises(InvalidRequestError) as caught:
+        read_url(arguments)
+
+    assert str(caught.value) == "url must be a non-empty string"
+    assert caught.value.code == "WEB_INVALID_REQUEST"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.just("url"), inner),
+    max_leaves=6,
+)
+
+
+@given(JSON, st.booleans())
+def test_an_argument_of_any_shape_is_an_address_or_a_fault(value, is_text):
+    try:
+        url = read_url({"url": json.dumps(value) if is_text else value})
+    except InvalidRequestError:
+        return
+    assert url
+    assert url == url.strip()
+
+
+def test_a_model_is_shown_that_it_must_give_one_address():
+    schema = web_fetch_arguments().model_json_schema()
+
+    assert schema["required"] == ["url"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["url"]["type"] == "string"
+    assert "default" not in schema["properties"]["url"]
+    assert len(web_fetch_description()) < 1024

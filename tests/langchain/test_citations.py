@@ -107,12 +107,13 @@ async def test_a_source_document_is_the_same_whatever_cites_it(invoke, runtime_o
 
 
 async def test_an_answer_that_cites_nothing_has_no_empty_metadata(invoke, runtime_of):
-    plain = citing().model_copy(update={"citation_contract": None})
+    plain = citing().model_copy(update={"content": "Plain words.", "citation_contract": None})
     retriever = WebSearchRetriever(runtime=runtime_of(lambda _: plain), include_answer=True)
 
     answer, *_ = await invoke(retriever, "q")
 
-    assert {"source", "title", "provider", "kind", "chunk_id"} == answer.metadata.keys()
+    expected = {"source", "title", "provider", "kind", "chunk_id", "citation_contract"}
+    assert expected == answer.metadata.keys()
 
 
 @pytest.mark.filterwarnings("ignore:The function `loads` is in beta")

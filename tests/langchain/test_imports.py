@@ -27,9 +27,11 @@ def run(code: str) -> str:
 
 def test_the_public_names_are_these():
     assert langchain_dsh_web.__all__ == [
+        "WebFetchTool",
         "WebSearchRetriever",
         "WebSearchTool",
         "WebToolException",
+        "WebToolkit",
         "is_retryable",
     ]
     assert set(langchain_dsh_web.__all__) <= set(dir(langchain_dsh_web))

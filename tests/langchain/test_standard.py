@@ -11,9 +11,9 @@ from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from dsh_web import PerplexitySearchProvider, WebRuntime
+from dsh_web import HttpFetchProvider, PerplexitySearchProvider, WebRuntime
 from dsh_web.server import LoopbackServer
-from langchain_dsh_web import WebSearchRetriever, WebSearchTool
+from langchain_dsh_web import WebFetchTool, WebSearchRetriever, WebSearchTool
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,8 @@ class _Served:
         self.runtime.register_search_provider(
             PerplexitySearchProvider(api_key=loopback.api_key, base_url=loopback.url)
         )
+        self.runtime.register_fetch_provider(HttpFetchProvider(allow_private_hosts=True))
+        self.page = f"{loopback.url}/pages/1"
 
 
 class TestRetriever(_Served, RetrieversIntegrationTests):
@@ -81,3 +83,27 @@ class TestToolWithCitationBlocksWithoutNetwork(TestToolWithoutNetwork):
     @property
     def tool_constructor_params(self) -> dict[str, Any]:
         return {"citation_blocks": "search_result"}
+
+
+class TestFetchTool(_Served, ToolsIntegrationTests):
+    @property
+    def tool_constructor(self) -> type[BaseTool]:
+        return WebFetchTool
+
+    @property
+    def tool_constructor_params(self) -> dict[str, Any]:
+        return {"runtime": self.runtime}
+
+    @property
+    def tool_invoke_params_example(self) -> dict[str, Any]:
+        return {"url": self.page}
+
+
+class TestFetchToolWithoutNetwork(ToolsUnitTests):
+    @property
+    def tool_constructor(self) -> type[BaseTool]:
+        return WebFetchTool
+
+    @property
+    def tool_invoke_params_example(self) -> dict[str, Any]:
+        return {"url": "https://a.example/"}

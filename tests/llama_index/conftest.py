@@ -50,6 +50,7 @@ class FakeProvider:
         self.result = WebSearchResult(
             provider="fake",
             content="The tide is high [1].",
+            citation_contract="fake/1",  # so that the seam does not read it itself
             sources=(
                 WebSearchSource(
                     url="https://alpha.example/a",

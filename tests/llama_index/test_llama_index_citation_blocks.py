@@ -26,8 +26,7 @@ CITABLE = [
 
 
 def citing_tool(runtime, **settings):
-    (tool,) = WebToolSpec(runtime, citation_blocks="citable", **settings).to_tool_list()
-    return tool
+    return WebToolSpec(runtime, citation_blocks="citable", **settings).to_tool_list()[0]
 
 
 def pieces(output):
@@ -74,7 +73,7 @@ async def test_the_cap_holds_for_text_and_blocks_together(runtime, run_tool, cap
 async def test_a_renamed_tool_keeps_its_blocks(runtime, run_tool):
     given = ToolMetadata(name="look_up", description="Look it up.")
     spec = WebToolSpec(runtime, citation_blocks="citable")
-    (tool,) = spec.to_tool_list(func_to_metadata_mapping={"web_search": given})
+    tool = spec.to_tool_list(func_to_metadata_mapping={"web_search": given})[0]
 
     output = await run_tool(tool, queries=["q"])
 

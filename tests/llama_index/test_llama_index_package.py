@@ -15,6 +15,8 @@ SOURCES = sorted(Path(llama_index_dsh_web.__file__).parent.glob("*.py"))
 PUBLIC_CORE = {
     "dsh_web",
     "dsh_web.citations",
+    "dsh_web.page_content",
+    "dsh_web.pages.rendering",
     "dsh_web.passages",
     "dsh_web.render",
     "dsh_web.tool_args",

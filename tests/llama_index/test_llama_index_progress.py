@@ -50,8 +50,7 @@ def told(events):
 
 
 def web_search_tool(runtime):
-    (tool,) = WebToolSpec(runtime).to_tool_list()
-    return tool
+    return WebToolSpec(runtime).to_tool_list()[0]
 
 
 @pytest.fixture(params=["one agent", "several agents"])

@@ -25,7 +25,7 @@ def served() -> Iterator[WebRuntime]:
 
 
 async def test_the_answer_node_and_the_tool_carry_the_same_records(served, retrieve, run_tool):
-    (tool,) = WebToolSpec(served, citation_blocks="citable").to_tool_list()
+    tool = WebToolSpec(served, citation_blocks="citable").to_tool_list()[0]
 
     answer, *_ = await retrieve(WebSearchRetriever(runtime=served, include_answer=True), QUERY)
     output = await run_tool(tool, queries=[QUERY])

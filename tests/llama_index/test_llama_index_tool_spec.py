@@ -29,13 +29,15 @@ LINE_ITEMS = "- [Alpha](https://alpha.example/a)"
 
 
 def web_search_tool(runtime: WebRuntime | None, **settings) -> FunctionTool:
-    (tool,) = WebToolSpec(runtime, **settings).to_tool_list()
-    return tool
+    return WebToolSpec(runtime, **settings).to_tool_list()[0]
 
 
 def test_it_is_a_llama_index_tool_spec():
     assert issubclass(WebToolSpec, BaseToolSpec)
-    assert WebToolSpec.spec_functions == [("web_search", "aweb_search")]
+    assert WebToolSpec.spec_functions == [
+        ("web_search", "aweb_search"),
+        ("web_fetch", "aweb_fetch"),
+    ]
 
 
 # -- what the model is shown -----------------------------------------------------------------------
@@ -82,7 +84,7 @@ async def test_a_tool_of_one_function_is_the_same_tool(runtime, run_tool, functi
 
 async def test_name_and_description_can_be_replaced_without_losing_the_schema(runtime, run_tool):
     given = ToolMetadata(name="look_up", description="Look it up.", return_direct=True)
-    (tool,) = WebToolSpec(runtime).to_tool_list(func_to_metadata_mapping={"web_search": given})
+    tool, _ = WebToolSpec(runtime).to_tool_list(func_to_metadata_mapping={"web_search": given})
 
     output = await run_tool(tool, queries=["q"])
 
@@ -100,7 +102,7 @@ async def test_a_subclass_can_add_tools_of_its_own(runtime, run_tool):
             """Count the letters."""
             return len(text)
 
-    search, count = await Extended(runtime).to_tool_list_async()
+    search, _, count = await Extended(runtime).to_tool_list_async()
 
     assert (await run_tool(count, text="tide")).content == "4"
     assert LINE_ITEMS in (await run_tool(search, queries=["q"])).content
@@ -310,7 +312,7 @@ async def test_a_spec_can_be_copied_and_pickled_without_the_key(
 
     assert b"test-key-0123456789" not in pickled
     for other in (copy.deepcopy(spec), pickle.loads(pickled)):
-        (tool,) = other.to_tool_list()
+        tool, _ = other.to_tool_list()
         output = await run_tool(tool, queries=["q"])
         assert len(output.raw_output["result"]["sources"]) == 1
         other._call.runtime.close()

@@ -119,3 +119,18 @@ def test_documents_have_pages(server: LoopbackServer, connect: Any) -> None:
     assert "<p>Honey bees dance" in page.text
     assert stranger.get("/pages/999").status_code == 404
     assert stranger.get("/pages/99999999999999999999999").status_code == 404
+
+
+def test_pages_link_to_each_other(server: LoopbackServer, connect: Any) -> None:
+    stranger = connect(server, headers={})
+
+    home = stranger.get("/", headers={"accept": "text/html"}).text
+    first = stranger.get("/pages/1").text
+    last = stranger.get(f"/pages/{server.corpus_size}").text
+
+    assert '<a href="/pages/1">' in home
+    assert "<td>https://bees.example.edu/dance</td>" in home
+    assert '<a rel="next" href="2">' in first
+    assert 'rel="prev"' not in first
+    assert 'rel="next"' not in last
+    assert "<tr><th>Address</th><td>https://bees.example.edu/dance</td></tr>" in first

@@ -8,34 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_FETCH = "the fetch provider comes later"
 _PARALLEL = "the Parallel providers come later"
 
 SURFACES: Final = {
-    "fetch": _FETCH,
     "parallel_search": _PARALLEL,
 }
 """Surface, also where it is the `surface` inside an `errors` case."""
 
-KEYS: Final = {
-    "markdown_contains": _FETCH,
-    "markdown_contains_if_ok": _FETCH,
-    "markdown_excludes": _FETCH,
-    "markdown_links": _FETCH,
-    "kind": _FETCH,
-    "page_count": _FETCH,
-    "decoded_bytes_max": _FETCH,
-    "peak_memory_mb_max": _FETCH,
-    "each": _FETCH,
-}
+KEYS: Final = {}
 """Expectation key."""
 
 SCENARIOS: Final[Mapping[str, str]] = {}
 """`scenario` of a `lifecycle` case."""
 
-TOOLS: Final = {
-    "web_fetch": _FETCH,
-}
+TOOLS: Final[Mapping[str, str]] = {}
 """`tool` of a `tool_args` case."""
 
 FEATURES: Final[Mapping[str, str]] = {}

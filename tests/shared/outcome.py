@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .calls import Mode
 
 if TYPE_CHECKING:
-    from dsh_web import WebSearchResult
+    from dsh_web import WebPage, WebSearchResult
 
     from .network_watch import Traffic
     from .stub_server import Received
@@ -56,7 +56,9 @@ class Outcome:
     """The `WebError` inside whatever was raised; else what was raised."""
     visible_error: BaseException | None = None
     """What the caller saw, framework wrapping included."""
-    result: WebSearchResult | None = None
+    result: WebSearchResult | WebPage | None = None
+    parts: list[Outcome] | None = None
+    """One for each of several addresses that are fetched on their own."""
     seconds: float | None = None
     pending: int | None = None
     received: list[Received] | None = None

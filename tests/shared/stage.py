@@ -158,7 +158,9 @@ def stage_for(case: Case) -> Iterator[Stage]:
 
 
 def answer_of(given: Mapping[str, Any], folder: Path) -> Answer:
-    """Return what the server answers: one reply for all, or one by query."""
+    """Return what the server answers: one reply for all, one by query, or one by address."""
+    if "routes" in given:
+        return _by_address(given["routes"], folder)
     server = dict(given.get("server") or {})
     by_query = server.pop("by_query", {}) | (given.get("http_by_query") or {})
     replies = {query: _reply(http, folder) for query, http in by_query.items()}
@@ -167,6 +169,18 @@ def answer_of(given: Mapping[str, Any], folder: Path) -> Answer:
     def answer(request: Received) -> Reply:
         found = next((replies[query] for query in request.queries if query in replies), None)
         return found or default
+
+    return answer
+
+
+def _by_address(routes: Mapping[str, Any], folder: Path) -> Answer:
+    """Return what answers by the address that was asked for, whoever it leads to."""
+    replies = {url: Reply.from_case(http, folder) for url, http in routes.items()}
+
+    def answer(request: Received) -> Reply:
+        url = f"http://{request.headers.get('host')}{request.path}"
+        missing = Reply(404, {"content-type": "text/plain"}, (b"no such route",))
+        return replies.get(url, missing)
 
     return answer
 

@@ -19,7 +19,7 @@ from .expectations import Verdict
 from .network_watch import watch_network
 from .recordings import CHECKS as RECORDED_CHECKS
 from .recordings import SURFACES as RECORDED_SURFACES
-from .runner import reason_to_skip, run_case, runs_of
+from .runner import Run, reason_to_skip, run_case, runs_of
 from .stub_server import Reply, queries_in
 from .surfaces import SURFACES
 from .surfaces.lifecycle import SCENARIOS
@@ -94,6 +94,109 @@ def test_a_wrong_expectation_fails_with_its_key(key: str, wrong: Any) -> None:
 
     assert len(complaints) == 1
     assert complaints[0].startswith(f"{key}: ")
+
+
+PAGE = {
+    "url": "http://ok.example/",
+    "dns": {"ok.example": ["93.184.216.34"]},
+    "routes": {
+        "http://ok.example/": {
+            "headers": {"content-type": "text/html"},
+            "body": "<p>High <a href='/noon'>at noon</a>.</p>",
+        }
+    },
+}
+
+
+def fetched(expect: dict[str, Any], **given: Any) -> list[str]:
+    """Return the complaints about a case that fetches one page."""
+    return verdict_of("fetch", {**PAGE, **given}, expect).complaints
+
+
+def test_a_right_expectation_of_a_page_holds() -> None:
+    expect = {
+        "error": None,
+        "status_code": 200,
+        "kind": "html",
+        "markdown_contains": ["High"],
+        "markdown_links": ["http://ok.example/noon"],
+        "requests": 1,
+        "connected_only_to": ["93.184.216.34"],
+        "truncated": False,
+        "proxy_connections": 0,
+    }
+    # A placeholder in the input is what makes the runner start the proxy.
+    assert fetched(expect, env={"HTTP_PROXY": "$LOOPBACK_PROXY"}) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("error", "WEB_BLOCKED_URL"),
+        ("status_code", 404),
+        ("kind", "pdf"),
+        ("page_count", 1),
+        ("markdown_contains", ["Low"]),
+        ("markdown_contains_if_ok", ["Low"]),
+        ("markdown_excludes", ["High"]),
+        ("markdown_links", []),
+        ("decoded_bytes_max", 10),
+        ("peak_memory_mb_max", 0),
+        ("truncated", True),
+        ("requests", 0),
+        ("connected_only_to", []),
+        ("no_request_to", ["ok.example"]),
+    ],
+)
+def test_a_wrong_expectation_of_a_page_fails_with_its_key(key: str, wrong: Any) -> None:
+    complaints = fetched({key: wrong})
+
+    assert len(complaints) == 1
+    assert complaints[0].startswith(f"{key}: ")
+
+
+def test_each_of_several_addresses_is_compared() -> None:
+    urls = ["http://ok.example/", "http://ok.example/missing"]
+    given = {**PAGE, "urls": urls}
+    del given["url"]
+
+    complaints = verdict_of("fetch", given, {"each": {"status_code": 200}}).complaints
+
+    assert complaints == ["each: [1] status_code: expected 200, got 404"]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [({"limits": {"colour": 1}}, "colour"), ({"colour": 1}, "colour")]
+)
+def test_an_unknown_word_of_a_fetch_fails_with_its_name(given: dict[str, Any], name: str) -> None:
+    (complaint,) = fetched({"error": None}, **given)
+
+    assert complaint.startswith("unknown")
+    assert complaint.endswith(name)
+
+
+def test_a_host_whose_answers_change_is_asked_in_turn() -> None:
+    moving = {"ok.example": [["93.184.216.34"], ["10.0.0.1"]]}
+    route = {"http://ok.example/": {"status": 302, "headers": {"location": "/x"}}}
+
+    told = {"error_in": ["WEB_BLOCKED_URL", "WEB_REDIRECT_BLOCKED", None], "requests_max": 2}
+    assert fetched(told | {"connected_only_to": ["93.184.216.34"]}, dns=moving, routes=route) == []
+
+
+@pytest.mark.parametrize("variant", ["langchain", "llama_index"])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_tool_that_fetches_can_be_called(mode: Any, variant: str) -> None:
+    given = {"tool": "web_fetch", "args": {"url": '{"url": "http://ok.example/"}'}}
+    page = {"headers": {"content-type": "text/plain"}, "body": "High at noon."}
+    right = {"error": None, "requests": 1, "content_contains": ["High at noon."]}
+    fault = {"error": "invalid_args", "requests": 0, "error_message_contains": "url must be a"}
+
+    def complaints(given: dict[str, Any], expect: dict[str, Any]) -> list[str]:
+        case = Case("x-1", "tool_args", given, expect)
+        return run_case(Run(case, variant, mode)).complaints
+
+    assert complaints({**given, "http": page}, right) == []
+    assert complaints({**given, "args": {"url": ""}}, fault) == []
 
 
 def test_an_unknown_key_fails_with_its_name() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import citations, errors, lifecycle, passages, requests, result, stream
+from . import citations, errors, lifecycle, pages, passages, requests, result, stream
 from .compare import Check
 
 __all__ = ["CHECKS", "check_for"]
@@ -17,6 +17,7 @@ CHECKS: Final[dict[str, Check]] = {
     **passages.CHECKS,
     **lifecycle.CHECKS,
     **stream.CHECKS,
+    **pages.CHECKS,
 }
 """Expectation key to the function that compares it."""
 

@@ -12,6 +12,7 @@ from ..outcome import Outcome
 from ..stage import Stage
 from .citations import run_citations
 from .errors import run_errors
+from .fetch import run_fetch
 from .lifecycle import run_lifecycle, scenario_variants
 from .retriever import run_retriever
 from .search import run_search
@@ -46,6 +47,7 @@ SURFACES: Final = {
     "search": Surface(run_search),
     "sonar_stream": Surface(run_stream),
     "agent_stream": Surface(run_stream),
+    "fetch": Surface(run_fetch),
     "errors": Surface(run_errors),
     "tool_args": Surface(run_tool_args, _both_frameworks),
     "retriever": Surface(run_retriever),

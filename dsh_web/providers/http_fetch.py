@@ -1,0 +1,395 @@
+"""The fetch provider `http`: a page straight from its server, guarded against private addresses.
+
+Rules: RFC 9110 for statuses, redirects and codings; the URL and Encoding standards (WHATWG) for
+addresses and charsets. What must not be reached is decided in `dsh_web.addresses`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, NoReturn
+
+from .._version import __version__
+from ..addresses import refusal_of
+from ..cancel import CancelToken
+from ..domains import normalize_domains
+from ..errors import (
+    WEB_FETCH_TOO_LARGE,
+    WEB_REDIRECT_BLOCKED,
+    BlockedUrlError,
+    InvalidUrlError,
+    ProviderError,
+    UnusablePageError,
+)
+from ..fetch_urls import (
+    DEFAULT_MAX_LENGTH,
+    PageUrl,
+    matches_domain,
+    read_page_url,
+    redirect_target,
+    shown_page,
+)
+from ..flow import (
+    Flow,
+    Guard,
+    HttpHead,
+    HttpRequest,
+    OpenStream,
+    ReadChunk,
+    Resolve,
+    TransportError,
+    WaitFor,
+)
+from ..pages.charset import Decoded, decode_page
+from ..pages.media_type import MediaType, read_media_type
+from ..pages.pdf import PdfText, pdf_text
+from ..pages.shed import shed_unseen
+from ..seam_fetch import HtmlBody, PdfBody, TextBody, WebFetchRequest, WebFetchResult
+from ..turns import Turns
+
+__all__ = ["HttpFetchProvider"]
+
+_ACCEPT = (
+    "text/html, application/xhtml+xml, application/pdf;q=0.9, text/*;q=0.9, "
+    "application/json;q=0.8, application/xml;q=0.8, */*;q=0.1"
+)
+_REDIRECTS = (301, 302, 303, 307, 308)
+_WITHOUT_BODY = (204, 205, 304)
+_SHED_FROM = 20
+"""An article is looked for in so many times the characters that are kept."""
+_HINT = " unless a developer sets HttpFetchProvider(allow_private_hosts=True)"
+_OWN = ("_guard", "_turns")
+_POSITIVE = ("max_url_length", "max_response_bytes", "max_body_chars")
+
+
+class HttpFetchProvider:
+    """Fetches pages over http and https; an address that is not public is never connected to.
+
+    Every address of the host must be public, and the connection goes to one of the addresses that
+    were checked. There are no cookies, no credentials, and no proxy of the environment. Redirects
+    within the origin are followed and checked like the first address. Instances are immutable.
+
+    Args:
+        max_url_length: Characters of an address. Default 2048.
+        max_response_bytes: Decompressed bytes of a page. A server that announces more is refused
+            (`WEB_FETCH_TOO_LARGE`); a page that grows beyond is cut, and `truncated` says so.
+        max_body_chars: Characters of the result's `content`. A longer one is cut; an HTML page
+            loses first what no reader sees of it, such as scripts, styles and comments.
+        timeout: Seconds for the whole fetch, redirects included (`WEB_FETCH_TIMEOUT`); None: only
+            the call's own `timeout` holds.
+        max_redirects: Redirects to follow, within the origin only.
+        user_agent: Sent as it is. Default: this product's name and version.
+        allow_private_hosts: Also fetch from loopback, private and other addresses that are not
+            public, except for the metadata services of clouds. Only for hosts that whoever writes
+            the addresses (a model, say) may read everything from.
+        allow_domains: If given, only these sites, subdomains included: `example.com`, `.gov`,
+            `example.com/docs`.
+        deny_domains: Never these sites; wins over `allow_domains`.
+        max_connections_per_host: Fetches from one host at the same time; more wait for their turn.
+            Default: no limit.
+        resolve: Returns the addresses of a host name in place of the system's resolver; may block.
+            What it returns is checked like everything else.
+        dial: Returns where a connection to a checked address and port is really made, for example
+            the entrance of a tunnel. Its answer is not checked.
+
+    Raises:
+        InvalidRequestError: A domain is not one.
+    """
+
+    id: ClassVar[str] = "http"
+    label: ClassVar[str] = "HTTP"
+
+    def __init__(
+        self,
+        *,
+        max_url_length: int = DEFAULT_MAX_LENGTH,
+        max_response_bytes: int = 5_000_000,
+        max_body_chars: int = 100_000,
+        timeout: float | None = 30.0,
+        max_redirects: int = 5,
+        user_agent: str = f"dsh-web/{__version__}",
+        allow_private_hosts: bool = False,
+        allow_domains: str | Iterable[str] | None = None,
+        deny_domains: str | Iterable[str] = (),
+        max_connections_per_host: int | None = None,
+        resolve: Callable[[str], Sequence[str]] | None = None,
+        dial: Callable[[str, int], tuple[str, int]] | None = None,
+    ) -> None:
+        self.max_url_length = max_url_length
+        self.max_response_bytes = max_response_bytes
+        self.max_body_chars = max_body_chars
+        self.timeout = timeout
+        self.max_redirects = max_redirects
+        self.user_agent = user_agent
+        self.allow_private_hosts = allow_private_hosts
+        self.allow_domains = None if allow_domains is None else _sites(allow_domains)
+        self.deny_domains = _sites(deny_domains)
+        self.max_connections_per_host = max_connections_per_host
+        self._resolve = resolve
+        self._dial = dial
+        self._prepare()
+
+    def _prepare(self) -> None:
+        # Connections are used again under the same guard only, so there is one for life.
+        self._guard = Guard(admit=self._admit, resolve=self._resolve, dial=self._dial)
+        self._turns = Turns(self.max_connections_per_host)
+
+    def available(self) -> bool:
+        """Return whether the settings make sense; no network."""
+        return self.unavailable_reason() is None
+
+    def unavailable_reason(self) -> str | None:
+        """Return one line for people on why the provider cannot work, or None if it can."""
+        return self._fault
+
+    @functools.cached_property
+    def _fault(self) -> str | None:
+        # Worked out once: the settings cannot change, and every call asks.
+        for name in _POSITIVE:
+            if not _is_int(getattr(self, name)) or getattr(self, name) < 1:
+                return f"{name} must be 1 or more, not {getattr(self, name)!r}"
+        if not _is_int(self.max_redirects) or self.max_redirects < 0:
+            return f"max_redirects must be 0 or more, not {self.max_redirects!r}"
+        limit = self.max_connections_per_host
+        if limit is not None and (not _is_int(limit) or limit < 1):
+            return f"max_connections_per_host must be 1 or more, or None, not {limit!r}"
+        timeout = self.timeout
+        if timeout is not None and not timeout > 0:
+            return f"timeout must be more than 0 seconds, or None, not {timeout!r}"
+        agent = self.user_agent
+        if not agent.strip() or not agent.isascii() or not agent.isprintable():
+            return "user_agent must be printable ASCII text"
+        return None
+
+    # -- the flow ------------------------------------------------------------------------------
+
+    def fetch_flow(self, request: WebFetchRequest) -> Flow[WebFetchResult]:
+        """Return the flow of one fetch."""
+        page = read_page_url(request.url, max_length=self.max_url_length)
+        self._check_name(page)
+        with self._turns.ask(page.host) as turn:
+            if not turn.signal.cancelled:
+                yield WaitFor(turn.signal)
+            page, head = yield from self._open(page)
+            media_type = self._readable_type(page, head)
+            data = (yield from self._body(page)) if media_type else bytearray()
+        # The host's turn is over; what follows concerns nobody else.
+        is_whole = len(data) <= self.max_response_bytes
+        body: HtmlBody | TextBody | PdfBody
+        if media_type is None:
+            body, is_cut = TextBody(content=""), False
+        elif media_type.kind == "pdf":
+            if not is_whole:
+                # What it is made of stands at its end.
+                self._refuse_size(page, head, f"is a PDF of more than {len(data) - 1} bytes")
+            pdf = yield from self._pdf(page, head, data)
+            body = PdfBody(content=pdf.text, page_count=pdf.page_count)
+            is_cut = pdf.is_cut
+        else:
+            text = yield from self._text(data, media_type)
+            body = (HtmlBody if media_type.kind == "html" else TextBody)(content=text.text)
+            is_cut = text.is_cut or not is_whole
+        return WebFetchResult(
+            url=page.url,
+            status_code=head.status,
+            body=body,
+            # 206 without a range asked for: the server itself sends a part only.
+            truncated=is_cut or head.status == 206,
+        )
+
+    def _open(self, page: PageUrl) -> Flow[tuple[PageUrl, HttpHead]]:
+        """Return the page at the end of all redirects, and its head."""
+        head: HttpHead
+        for hops in range(self.max_redirects + 1):
+            try:
+                head = yield OpenStream(self._wire(page))
+            except BlockedUrlError as error:
+                if hops == 0:
+                    raise
+                # The name of the origin has come to mean another address since the first hop.
+                raise BlockedUrlError(error.message, code=WEB_REDIRECT_BLOCKED) from error
+            except TransportError as error:
+                raise _failed(page, error) from error
+            location = head.headers.get("location")
+            if head.status not in _REDIRECTS or location is None:
+                return page, head
+            page = self._followed(page, head.status, location)
+        raise BlockedUrlError(
+            f"{shown_page(page.url)} is the end of {self.max_redirects} redirects, which is as "
+            "many as are followed",
+            code=WEB_REDIRECT_BLOCKED,
+            status_code=head.status,
+        )
+
+    def _wire(self, page: PageUrl) -> HttpRequest:
+        return HttpRequest(
+            "GET",
+            page.url,
+            headers={"accept": _ACCEPT, "user-agent": self.user_agent},
+            # One more than is kept shows whether there was more.
+            max_bytes=self.max_response_bytes + 1,
+            when_too_large="cut",
+            guard=self._guard,
+        )
+
+    def _followed(self, page: PageUrl, status: int, location: str) -> PageUrl:
+        """Return where a redirect leads, if it may be followed."""
+        try:
+            target = redirect_target(page, location, max_length=self.max_url_length)
+            self._check_name(target)
+        except (InvalidUrlError, BlockedUrlError) as error:
+            raise BlockedUrlError(
+                f"{shown_page(page.url)} redirects to an address that cannot be followed: "
+                f"{error.message}",
+                code=WEB_REDIRECT_BLOCKED,
+                status_code=status,
+            ) from error
+        if target.origin != page.origin:
+            # In full: whoever asked can only go on with the very address.
+            raise BlockedUrlError(
+                f"{shown_page(page.url)} redirects to another site, which is not followed: fetch "
+                f"{target.url} instead if that is what you want",
+                code=WEB_REDIRECT_BLOCKED,
+                status_code=status,
+            )
+        return target
+
+    # -- the guard -----------------------------------------------------------------------------
+
+    def _check_name(self, page: PageUrl) -> None:
+        denied = matches_domain(page, self.deny_domains)
+        if denied is not None:
+            raise BlockedUrlError(f"{shown_page(page.url)} is blocked: {denied} is not allowed")
+        if self.allow_domains is not None and matches_domain(page, self.allow_domains) is None:
+            sites = ", ".join(self.allow_domains[:10]) or "none"
+            raise BlockedUrlError(
+                f"{shown_page(page.url)} is blocked: only these sites are allowed: {sites}"
+            )
+
+    def _admit(self, host: str, addresses: Sequence[str]) -> None:
+        for address in addresses:
+            reason = refusal_of(address, allow_private=self.allow_private_hosts)
+            if reason is not None:
+                is_same = host == address
+                what = f"{host} is" if is_same else f"{host} resolves to {address}, which is"
+                # Not offered where it would change nothing.
+                hint = "" if refusal_of(address, allow_private=True) else _HINT
+                raise BlockedUrlError(f"{what} {reason}: it is not fetched{hint}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Connections and turns belong to this process.
+        return {name: value for name, value in vars(self).items() if name not in _OWN}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._prepare()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+    # -- the page ------------------------------------------------------------------------------
+
+    def _readable_type(self, page: PageUrl, head: HttpHead) -> MediaType | None:
+        """Return what the page is; None: it has no body.
+
+        Raises:
+            ProviderError: It is no answer to a request for a page.
+            UnusablePageError: It has no text, or too much.
+        """
+        if head.status < 200:
+            raise ProviderError(
+                f"fetching {shown_page(page.url)} failed: the server answered with the interim "
+                f"status {head.status}",
+                status_code=head.status,
+            )
+        length = head.headers.get("content-length", "")
+        if head.status in _WITHOUT_BODY or length == "0":
+            return None
+        media_type = read_media_type(head.headers.get("content-type"))
+        if media_type is None or media_type.kind is None:
+            self._refuse_type(page, head, media_type)
+        if length.isdecimal() and int(length[:20]) > self.max_response_bytes:
+            self._refuse_size(page, head, f"has {length[:20]} bytes")
+        return media_type
+
+    def _body(self, page: PageUrl) -> Flow[bytearray]:
+        data = bytearray()
+        try:
+            # Beyond the cap nothing is read, so that the connection is closed, not drained.
+            while len(data) <= self.max_response_bytes and (piece := (yield ReadChunk())):
+                data += piece
+        except TransportError as error:
+            raise _failed(page, error) from error
+        return data
+
+    def _pdf(self, page: PageUrl, head: HttpHead, data: bytearray) -> Flow[PdfText]:
+        ended = CancelToken()
+        read = functools.partial(
+            pdf_text, data, max_chars=self.max_body_chars, stop=lambda: ended.cancelled
+        )
+        try:
+            pdf: PdfText = yield Resolve(read)
+        except UnusablePageError as error:
+            raise UnusablePageError(
+                f"{shown_page(page.url)} {error.message}", status_code=head.status
+            ) from error.__cause__
+        finally:
+            # A reader that was left behind stops too.
+            ended.cancel()
+        return pdf
+
+    def _text(self, data: bytearray, media_type: MediaType) -> Flow[Decoded]:
+        is_whole = len(data) <= self.max_response_bytes
+        del data[self.max_response_bytes :]
+        decode = functools.partial(
+            decode_page,
+            data,
+            label=media_type.charset,
+            kind=media_type.kind or "text",
+            is_whole=is_whole,
+        )
+        limit = self.max_body_chars
+        decoded = decode(max_chars=limit)
+        if not decoded.is_cut or media_type.kind != "html":
+            return decoded
+
+        def shortened() -> Decoded:
+            source, is_cut = decode(max_chars=_SHED_FROM * limit)
+            text = shed_unseen(source)
+            return Decoded(text[:limit], is_cut or len(text) > limit)
+
+        # Megabytes of it: off the caller's thread, where an event loop may be waiting.
+        shorter: Decoded = yield Resolve(shortened)
+        return shorter
+
+    def _refuse_type(self, page: PageUrl, head: HttpHead, media_type: MediaType | None) -> NoReturn:
+        what = "names no content type" if media_type is None else f"is {media_type.essence[:100]}"
+        raise UnusablePageError(
+            f"{shown_page(page.url)} {what}: only HTML, text, JSON, XML and PDF can be read",
+            status_code=head.status,
+        )
+
+    def _refuse_size(self, page: PageUrl, head: HttpHead, what: str) -> NoReturn:
+        raise UnusablePageError(
+            f"{shown_page(page.url)} {what}, more than the {self.max_response_bytes} that are "
+            "read: raise max_response_bytes",
+            code=WEB_FETCH_TOO_LARGE,
+            status_code=head.status,
+        )
+
+
+def _failed(page: PageUrl, error: TransportError) -> ProviderError:
+    # Cut: what a server sends instead of a response may be part of the reason.
+    return ProviderError(
+        f"fetching {shown_page(page.url)} failed: {str(error)[:300]}",
+        retryable=error.is_connect_failure,
+    )
+
+
+def _sites(domains: str | Iterable[str]) -> tuple[str, ...]:
+    return normalize_domains([domains] if isinstance(domains, str) else domains)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
