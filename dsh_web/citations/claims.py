@@ -7,47 +7,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
-from .scan import Cover
+from .lookups import Cover, Stretch
+from .sentence_words import (
+    ABBREVIATIONS,
+    AFTER_ORDINALS,
+    AT_ENDS_TOO,
+    BEFORE_NUMBERS,
+    JOINING,
+    LONGEST_JOINING,
+)
 
 __all__ = ["claim_spans"]
-
-Stretch: TypeAlias = tuple[int, int]
 
 _BLOCK_START = (
     r"(?:[ \t]*+>)*+[ \t]*+"  # quotes
     r"(?:(?:[-*+\u2022\u2023\u25e6]|[0-9]{1,9}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?+)?+"  # list items
-    r"(?:\#{1,6}[ \t]++"  # headings
+    r"(\#{1,6}[ \t]++"  # headings
     r"|(?:`{3,}+|~{3,}+)[^\r\n]*+"  # fences
     r"|\|"  # table rows
     r"|(?:-{3,}+|={3,}+|\*{3,}+|_{3,}+)(?=[ \t]*+(?:[\r\n]|\Z)))?+"  # rules
 )
 _START = re.compile(_BLOCK_START)
 _NEWLINE = re.compile(r"(?:\r\n?|\n)[ \t\r\n]*+")
-_FULL_STOPS: Final = "\u3002\uff01\uff1f\uff61\u0964\u06d4\u061f"
+_FULL_STOPS: Final = (
+    "\u3002\uff01\uff1f\uff61"  # Chinese, Japanese
+    "\u0964\u06d4\u061f"  # Hindi, Urdu, Arabic
+    "\u1362\u0589\u104b\u17d4"  # Amharic, Armenian, Burmese, Khmer
+)
 """These end a sentence whatever follows; the others need a space behind them."""
-_CLOSING = "\"'\u201d\u2019\u00bb)*_\\]\u300d\u300f\uff09"
+_COMMAS: Final = "\u3001\uff0c\uff1b\uff1a\u060c\u061b"
+_CLOSING: Final = "\"'\u201d\u2019\u00bb)*_\\]\u300d\u300f\uff09"
 _EVENT = re.compile(rf"[\r\n|.!?\u2026{_FULL_STOPS}]")
+_PLAIN = re.compile(
+    # What the marker before this one leaves behind,
+    rf"(?:[.,;:!?\u2026{_COMMAS}{_FULL_STOPS}]*+[{_CLOSING}]*+(?=\s)"
+    rf"|[,{_COMMAS}{_FULL_STOPS}]++)?+"
+    # perhaps a new line or list item,
+    r"[ \t]*+(?:[\r\n]\s*+(?:[-*+\u2022][ \t]++|[0-9]{1,9}[.)][ \t]++)?+)?+"
+    # and words without any end of a sentence, a line or a cell.
+    rf"([*_\"'\u201c\u2018\u00ab\u201e(]*+[^\W_])[^\r\n|.!?\u2026{_FULL_STOPS}]*+"
+)
 _STOP = re.compile(rf"(?:([.!?\u2026]++)|[{_FULL_STOPS}])[{_CLOSING}]*+(?(1)(?=\s|\[|\Z))")
 _LAST_WORD = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*+)\Z")
-_NEXT_CHARACTER = re.compile(r"\s*+(.)", re.DOTALL)
+_NEXT_WORD = re.compile(r"\s*+([^\W\d_]*+)")
+_ORDINAL = re.compile(r"(?<!\S)[0-9]{1,2}\Z")
 _LINE_IS_OVER = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
-_LEADING: Final = " \t\r\n,;:.!?\u2026\u3001\u3002\uff0c\uff1b\uff1a\u060c\u061b)\uff09|>"
-_TRAILING: Final = " \t\r\n|>([\uff08"
-
-_JOINING_WORDS = (
-    "and or & und oder et ou y e o i og och en ja ve \u0438 \u0438\u043b\u0438 \u548c \u4e0e "
-    "\u3068 \u304a\u3088\u3073 \u0648 see cf via"
+_LEADING: Final = (
+    " \t\r\n\u2013\u2014,;:.!?\u2026\u3001\u3002\uff0c\uff1b\uff1a\u060c\u061b)\uff09|>"
 )
-_ABBREVIATED_WORDS = """
-    e.g i.e etc vs cf dr mr mrs ms prof st no nr fig figs eq al approx inc ltd co corp jr sr u.s u.k
-    u.n e.u ph.d z.b d.h u.a bzw ca usw evtl ggf vgl abs art bd p.ex vol vols ed eds pp est dept gov
-    gen col sen rep rev hon jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m a.d b.c sra
-    pag min max ref refs sec ch chap op incl excl resp z.t mio mrd
-"""
-_JOINING = frozenset(_JOINING_WORDS.split())
-_ABBREVIATIONS = frozenset(_ABBREVIATED_WORDS.split())
+_TRAILING: Final = " \t\r\n|>([\uff08"
 
 
 def claim_spans(
@@ -61,18 +71,7 @@ def claim_spans(
         hidden: Stretches whose punctuation ends no sentence (code, math), in order.
         start: Where the answer begins in `text`.
     """
-    reader = _ClaimReader(text, start, hidden)
-    events = [event.start() for event in _EVENT.finditer(text, start)]
-    index, last = 0, len(events)
-    for group_start, group_end in groups:
-        while index < last and events[index] < group_start:
-            reader.take(events[index])
-            index += 1
-        reader.take_group(group_start, group_end)
-    while index < last and reader.is_waiting:
-        reader.take(events[index])
-        index += 1
-    return reader.finish()
+    return _ClaimReader(text, start, hidden).read(groups)
 
 
 class _ClaimReader:
@@ -87,28 +86,93 @@ class _ClaimReader:
         self._waiting: list[int] = []
         """Claims of markers with nothing before them: they support what follows."""
         self._waiting_from = start
+        self._has_returns = "\r" in text
+        self._from = start
+        """Where the claim of the next marker begins at the earliest."""
+        self._shared: int | None = None
+        """Index of the claim that a marker right here would share."""
+        self._sentence: Stretch | None = None
+        """The last sentence of this block that is over, if no marker stands behind it yet."""
         opening = _START.match(text, start)
         assert opening is not None  # every part of it is optional
-        self._begin_block(opening.end(), opening.group())
+        self._begin_block(opening)
 
-    @property
-    def is_waiting(self) -> bool:
-        return bool(self._waiting)
+    def read(self, groups: Sequence[Stretch]) -> list[Stretch]:
+        """Return the claims, in the order of the groups."""
+        text, claims, plain = self._text, self._claims, _PLAIN.fullmatch
+        position = self._from
+        for start, end in groups:
+            if not (self._waiting or self._is_special) and (words := plain(text, position, start)):
+                # Words that hold no end of anything: most claims are such.
+                first, last = words.start(1), start
+                while text[last - 1] in _TRAILING:
+                    last -= 1
+                if last - first > LONGEST_JOINING or text[first:last].lower() not in JOINING:
+                    self._from = self._taken = position = end
+                    self._shared = len(claims)
+                    claims.append((first, last))
+                    continue
+            if not self._waiting:
+                position = self._skip_blocks(position, start)
+            for event in _EVENT.finditer(text, position, start):
+                self._take(event.start())
+            self._take_group(start, end)
+            position = end
+        if self._waiting:
+            for event in _EVENT.finditer(text, position):
+                self._take(event.start())
+                if not self._waiting:
+                    break
+            self._settle(len(text))
+        return claims
 
-    def _begin_block(self, position: int, prefix: str) -> None:
-        self._is_heading = "#" in prefix
+    def _skip_blocks(self, start: int, end: int) -> int:
+        """Go to the last block that begins between `start` and `end`; return where to look on."""
+        text, newline = self._text, self._last_newline(start, end)
+        while newline >= 0:
+            opening = _START.match(text, newline + 1)
+            assert opening is not None  # every part of it is optional
+            above = self._last_newline(start, newline)
+            if self._is_break(opening, above, newline):
+                self._begin_block(opening)
+                return opening.end()
+            newline = above
+        return start
+
+    def _last_newline(self, start: int, end: int) -> int:
+        newline = self._text.rfind("\n", start, end)
+        if self._has_returns:
+            newline = max(newline, self._text.rfind("\r", start, end))
+        return newline
+
+    def _is_break(self, opening: re.Match[str], above: int, newline: int) -> bool:
+        """Return whether the line that `opening` begins is no continuation of the one above it."""
+        prefix = opening[0]
+        if prefix.strip(" \t>"):
+            return True
+        if above < 0:
+            return self._is_special and (not self._is_quote or ">" not in prefix)
+        line = _START.match(self._text, above + 1)
+        assert line is not None  # every part of it is optional
+        is_blank = line.end() >= newline
+        return is_blank or line[1] is not None or (">" in prefix) != (">" in line[0])
+
+    def _begin_block(self, opening: re.Match[str]) -> None:
+        prefix, position = opening[0], opening.end()
         self._is_quote = ">" in prefix
-        self._is_row = prefix.endswith("|")
+        self._is_line = opening[1] is not None
+        """True if the block ends with its line: a heading, a table row."""
+        self._is_row = opening[1] == "|"
+        self._is_special = self._is_quote or self._is_line
         self._row_start = self._last_pipe = position
         self._begin_sentence(position)
-        self._sentence: Stretch | None = None
+        self._sentence = None
 
     def _begin_sentence(self, position: int) -> None:
         self._from = position
-        self._shared: int | None = None
-        """Index of the claim that a marker right here would share."""
+        self._shared = None
 
-    def take(self, at: int) -> None:
+    def _take(self, at: int) -> None:
         """Look at a line end, a pipe or a full stop; positions only grow."""
         if at < self._taken:
             return
@@ -131,24 +195,22 @@ class _ClaimReader:
         opening = _START.match(self._text, newline.end())
         assert opening is not None  # every part of it is optional
         self._taken = opening.end()
-        prefix = opening.group()
-        is_break = (
-            self._is_heading
-            or self._is_row
-            or bool(prefix.strip(" \t>"))
+        prefix = opening[0]
+        if (
+            self._is_line
+            or prefix.strip(" \t>")
             or (">" in prefix) != self._is_quote
-            or _has_blank_line(newline.group())
-        )
-        if is_break:
+            or _has_blank_line(newline[0])
+        ):
             self._settle(at)
-            self._begin_block(opening.end(), prefix)
+            self._begin_block(opening)
 
     def _take_stop(self, at: int) -> None:
         stop = _STOP.match(self._text, at)
         if stop is None:
             return
         end = self._taken = stop.end()
-        if stop[1] is not None and self._is_no_end(at, end, stop[1]):
+        if self._is_no_end(at, end, stop[1]) if stop[1] else self._goes_on(end):
             return
         stretch = self._trimmed(self._from, end) if self._from < at else None
         if self._waiting:
@@ -161,12 +223,12 @@ class _ClaimReader:
         else:
             self._sentence = stretch
 
-    def take_group(self, start: int, end: int) -> None:
+    def _take_group(self, start: int, end: int) -> None:
         """Find the claim of the marker group from `start` to `end`."""
         index = len(self._claims)
         stretch = self._trimmed(self._from, start)
         if stretch is not None and not (
-            self._shared is not None and self._text[slice(*stretch)].lower() in _JOINING
+            self._shared is not None and self._text[slice(*stretch)].lower() in JOINING
         ):
             self._settle(start)
             self._claims.append(stretch)
@@ -187,11 +249,6 @@ class _ClaimReader:
         self._from = self._row_start = end
         self._shared = index
 
-    def finish(self) -> list[Stretch]:
-        """Return the claims, in the order of the groups."""
-        self._settle(len(self._text))
-        return self._claims
-
     def _settle(self, end: int) -> None:
         """Give waiting markers what stands between them and `end`."""
         if not self._waiting:
@@ -209,18 +266,30 @@ class _ClaimReader:
         following = self._text[end : end + 1]
         if not following or following == "[":
             return False
-        after = _NEXT_CHARACTER.match(self._text, end)
-        if after is not None and after.group(1).islower():
+        after = _NEXT_WORD.match(self._text, end)
+        follower = "" if after is None else after[1]
+        if follower[:1].islower():
             return True
         if stop != "." or following in "\r\n":
             return False
         if self._text[at - 6 : at].isalpha():
             return False  # longer than any abbreviation
+        if self._text[at - 1 : at].isdigit():
+            is_ordinal = _ORDINAL.search(self._text, max(self._from, at - 3), at) is not None
+            return is_ordinal and follower.lower() in AFTER_ORDINALS
         word = _LAST_WORD.search(self._text, max(self._from, at - 12), at)
         if word is None:
             return False
-        found = word.group(1)
-        return len(found) == 1 or found.lower() in _ABBREVIATIONS
+        found = word[1].lower()
+        if found in BEFORE_NUMBERS:
+            return after is not None and self._text[after.end() : after.end() + 1].isdigit()
+        if found in AT_ENDS_TOO:
+            return not follower[:1].isupper()
+        return len(found) == 1 or found in ABBREVIATIONS
+
+    def _goes_on(self, end: int) -> bool:
+        """Return whether a Japanese sentence only quotes the one that ends at `end`."""
+        return self._text[end - 1] in "\u300d\u300f" and self._text.startswith("\u3068", end)
 
     def _trimmed(self, start: int, end: int) -> Stretch | None:
         """Return the stretch without what only surrounds words; None if no word is in it."""

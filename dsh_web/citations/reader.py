@@ -3,53 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, compress
+from typing import Any, TypeAlias
 
 from ..seam import WebSearchSource
 from ..seam_citations import Citation
+from .annotations import Annotation, annotated_words, on_markers
 from .claims import claim_spans
 from .contracts import CitationContract, contract_named
 from .exported import exported_markers
+from .lookups import Cover, Stretch
+from .members import Member, members_of
+from .records import Draft, Marked, finish
 from .references import Reference, References, references_of
-from .scan import MARKER, Cover, hidden_stretches, is_json_object, reasoning_end
+from .scan import MARKER, hidden_stretches, is_json_object, reasoning_end
 
 __all__ = ["Annotation", "normalize_citations", "read_citations"]
 
-_MARKER = re.compile(MARKER)
-_PART = re.compile(r"(?:([a-z_]++):)?([0-9]++)")
-_MOST_DIGITS: Final = 18
-"""Longer numbers name no source, and Python refuses to read very long ones."""
-_YEARS = range(1500, 2200)
+_MARKER = re.compile(f"({MARKER})")
 
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """A stretch of the answer that the provider itself links to a page."""
-
-    url: str
-    title: str | None
-    start: int
-    """Offset in code points of the answer."""
-    end: int
-    """Exclusive."""
-
-
-_Member: TypeAlias = tuple[str, int | None, Reference | None]
-"""source_type, source_index, and what it leads to."""
-
-
-@dataclass(slots=True)
-class _Found:
-    """One marker in the text, with what each of its members leads to."""
-
-    start: int
-    end: int
-    text: str
-    members: list[_Member]
-    answer_index: int | None = None
-    """Set where the marker itself names the answer it belongs to."""
+_Drafts: TypeAlias = Sequence[Draft]
+"""A record for each member of one marker."""
 
 
 def normalize_citations(
@@ -104,184 +79,132 @@ def read_citations(
         InvalidRequestError: The contract is unknown.
     """
     rules = contract_named(contract)
-    if not text or is_json_object(text):
+    if not text:
         return ()
     start = reasoning_end(text)
-    hidden = hidden_stretches(text, start)
-    found = [*_markers(text, start, hidden, references, rules)]
+    if is_json_object(text, start):
+        return ()
+    reading = _Reading(text, start, references, rules, provider, answer_index)
+    spans, drafts = reading.markers()
     if rules.reads_exports:
-        found += _exported(text, start, hidden)
-        found.sort(key=lambda marker: marker.start)
-    loose = _apply(annotations, text, start, found, references) if annotations else []
-    claims = claim_spans(text, [(m.start, m.end) for m in found], hidden, start)
-    owner = provider or rules.provider or "unknown"
-    records = [
-        _record(owner, member, (marker.start, marker.end), claim, marker.text, answer)
-        for marker, claim in zip(found, claims, strict=True)
-        for answer in (answer_index if marker.answer_index is None else marker.answer_index,)
-        for member in marker.members
-    ]
-    if loose:
-        records += [
-            _record(owner, member, (claim[1], claim[1]), claim, "", answer_index)
-            for member, claim in loose
-        ]
-        records.sort(key=lambda record: record.marker_span)
-    return tuple(records)
+        spans, drafts = _in_order([*zip(spans, drafts, strict=True), *reading.exported()])
+    if annotations:
+        reading.let_point(annotations, spans, drafts)
+    marked = zip(spans, drafts, claim_spans(text, spans, reading.hidden, start), strict=True)
+    if annotations:
+        return finish(sorted([*marked, *reading.words(annotations, spans, drafts)], key=_span_of))
+    return finish(marked)
 
 
-def _record(
-    provider: str,
-    member: _Member,
-    marker_span: tuple[int, int],
-    claim_span: tuple[int, int],
-    raw_marker: str,
-    answer_index: int,
-) -> Citation:
-    kind, number, reference = member
-    # What `Citation.model_construct` does, without what it looks up each time: the parts are right
-    # by construction, and checking them would cost more than finding them did.
-    record = _new(Citation)
-    fields = {
-        "provider": provider,
-        "source_type": kind,
-        "source_index": number,
-        "url": None,
-        "title": None,
-        "marker_span": marker_span,
-        "claim_span": claim_span,
-        "raw_marker": raw_marker,
-        "resolved": False,
-        "confidence": "high",
-        "answer_index": answer_index,
-    }
-    if reference is not None:
-        fields["url"], fields["title"] = reference.url, reference.title
-        fields["resolved"], fields["confidence"] = True, reference.confidence
-    _set(record, "__dict__", fields)
-    _set(record, "__pydantic_fields_set__", _ALL_FIELDS)
-    _set(record, "__pydantic_extra__", None)
-    _set(record, "__pydantic_private__", None)
-    return record
+def _in_order(marked: list[tuple[Stretch, _Drafts]]) -> tuple[list[Stretch], list[_Drafts]]:
+    marked.sort(key=_span_of)
+    return [span for span, _ in marked], [drafts for _, drafts in marked]
 
 
-_new = Citation.__new__
-_set = object.__setattr__
-_ALL_FIELDS: Final = set(Citation.model_fields)
+def _span_of(marked: tuple[Stretch, _Drafts] | Marked) -> Stretch:
+    return marked[0]
 
 
-def _markers(
-    text: str,
-    start: int,
-    hidden: list[tuple[int, int]],
-    references: References,
-    rules: CitationContract,
-) -> Iterator[_Found]:
-    cover = Cover(hidden)
-    known: dict[str, list[_Member]] = {}
-    for match in _MARKER.finditer(text, start):
-        at, end = match.span()
-        if hidden and cover.holds(at):
-            continue
-        marker = match.group()
-        members = known.get(marker)
-        if members is None:
-            inside = marker[1:-1]
-            members = known[marker] = [*_members(inside, references, rules.default_type)]
-        if members:
-            yield _Found(at, end, marker, members)
+class _Known(dict[str, _Drafts]):
+    """What a marker names, found out once for each that is written differently."""
+
+    def __init__(self, find: Callable[[str], _Drafts]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, marker: str) -> _Drafts:
+        found = self[marker] = self._find(marker)
+        return found
 
 
-def _members(inside: str, references: References, default_type: str) -> Iterator[_Member]:
-    if inside.isdigit():  # by far the most common: `[3]`
-        yield from _member(default_type, inside, references, is_bare=True)
-        return
-    kind = ""
-    for part in inside.split(","):
-        numbers = _PART.findall(part)
-        kind = numbers[0][0] or kind
-        if len(numbers) == 1:
-            digits = numbers[0][1]
-            yield from _member(kind or default_type, digits, references, is_bare=not kind)
-        elif len(numbers) == 2 and numbers[1][0] in ("", kind):
-            yield from _range(kind or default_type, numbers[0][1], numbers[1][1], references)
+class _Reading:
+    """One text, and what its markers are read by."""
 
+    def __init__(
+        self,
+        text: str,
+        start: int,
+        references: References,
+        rules: CitationContract,
+        provider: str | None,
+        answer_index: int,
+    ) -> None:
+        self.hidden = hidden_stretches(text, start, only_beside_brackets=True)
+        self._text = text
+        self._start = start
+        self._references = references
+        self._rules = rules
+        self._provider = provider or rules.provider or "unknown"
+        self._answer_index = answer_index
 
-def _member(kind: str, digits: str, references: References, *, is_bare: bool) -> Iterator[_Member]:
-    number = _number(digits)
-    reference = None if number is None else references.get((kind, number))
-    is_year = is_bare and reference is None and len(digits) == 4 and number in _YEARS
-    if not is_year:
-        yield kind, number, reference
+    def markers(self) -> tuple[list[Stretch], list[_Drafts]]:
+        """Return where markers stand that are not hidden, in order, and what each of them names."""
+        # Splitting gives texts and markers in turn, and with their lengths every offset: what would
+        # else be a match object and three calls for each marker is a few calls for all.
+        pieces = _MARKER.split(self._text[self._start :])
+        if len(pieces) == 1:
+            return [], []
+        offsets = [*accumulate(map(len, pieces), initial=self._start)]
+        spans = [*zip(offsets[1:-1:2], offsets[2::2], strict=True)]
+        drafts = [*map(_Known(self._drafts).__getitem__, pieces[1::2])]
+        if self.hidden or not all(drafts):
+            is_hidden = Cover(self.hidden).holds
+            kept = [bool(d) and not is_hidden(s[0]) for s, d in zip(spans, drafts, strict=True)]
+            spans, drafts = [*compress(spans, kept)], [*compress(drafts, kept)]
+        return spans, drafts
 
+    def exported(self) -> Iterator[tuple[Stretch, _Drafts]]:
+        """Yield the markers that the text itself defines."""
+        is_hidden = Cover(self.hidden).holds
+        for at, end, turn, number, reference in exported_markers(self._text, self._start):
+            if not is_hidden(at):
+                draft = self._draft(("web", number, reference), self._text[at:end])
+                draft["answer_index"] = max(0, turn - 1)
+                yield (at, end), [draft]
 
-def _range(kind: str, first: str, last: str, references: References) -> Iterator[_Member]:
-    """Yield the members of a range of which every one exists; any other is no citation."""
-    low, high = _number(first), _number(last)
-    if low is None or high is None or not low < high < low + len(references):
-        return
-    members = [(kind, n, references.get((kind, n))) for n in range(low, high + 1)]
-    if all(reference is not None for _, _, reference in members):
-        yield from members
+    def let_point(
+        self, annotations: Sequence[Annotation], spans: list[Stretch], drafts: list[_Drafts]
+    ) -> None:
+        """Let annotations that stand on markers say where these lead."""
+        for index, note in on_markers(annotations, self._text, spans):
+            if len(drafts[index]) == 1:  # which member of a group is meant, nobody says
+                (old,) = drafts[index]
+                title = note.title or (old["title"] if old["url"] == note.url else None)
+                member = (old["source_type"], old["source_index"], Reference(note.url, title))
+                drafts[index] = [self._draft(member, old["raw_marker"])]
 
+    def words(
+        self, annotations: Sequence[Annotation], spans: list[Stretch], drafts: list[_Drafts]
+    ) -> Iterator[Marked]:
+        """Yield the annotations of words as records without a marker."""
+        cited = {draft["url"] for members in drafts for draft in members}
+        for member, words in annotated_words(
+            annotations,
+            self._text,
+            spans,
+            self._references,
+            is_cited=cited.__contains__,
+            start=self._start,
+        ):
+            yield (words[1], words[1]), [self._draft(member, "")], words
 
-def _number(digits: str) -> int | None:
-    significant = digits.lstrip("0") or "0"
-    return int(significant) if len(significant) <= _MOST_DIGITS else None
+    def _drafts(self, marker: str) -> _Drafts:
+        members = members_of(marker[1:-1], self._references, self._rules.default_type)
+        return [self._draft(member, marker) for member in members]
 
-
-def _exported(text: str, start: int, hidden: list[tuple[int, int]]) -> Iterator[_Found]:
-    cover = Cover(hidden)
-    for at, end, turn, number, reference in exported_markers(text, start):
-        if not cover.holds(at):
-            yield _Found(at, end, text[at:end], [("web", number, reference)], max(0, turn - 1))
-
-
-def _apply(
-    annotations: Sequence[Annotation],
-    text: str,
-    start: int,
-    found: list[_Found],
-    references: References,
-) -> list[tuple[_Member, tuple[int, int]]]:
-    """Let annotations say where their markers lead; return those that mark text of their own.
-
-    What the offsets count is not documented, so they are believed only where they fit: exactly
-    one marker, or whole words in an answer that has no markers at all.
-    """
-    by_span = {(marker.start, marker.end): marker for marker in found}
-    number_of = {reference.url: key for key, reference in reversed(list(references.items()))}
-    loose: dict[tuple[str, int, int], tuple[_Member, tuple[int, int]]] = {}
-    for note in annotations:
-        span = _trimmed(text, note.start, note.end)
-        if span is None or span[0] < start:
-            continue
-        marker = by_span.get(span)
-        kind, number = number_of.get(note.url, ("web", None))
-        if marker is not None:
-            if len(marker.members) == 1:
-                kind, number, known = marker.members[0]
-                title = note.title or (known.title if known and known.url == note.url else None)
-                marker.members = [(kind, number, Reference(note.url, title))]
-        elif not found and _is_whole_words(text, *span):
-            known = references.get((kind, number)) if number is not None else None
-            title = note.title or (known.title if known else None)
-            member = (kind, number, Reference(note.url, title))
-            loose[note.url, *span] = (member, span)
-    return list(loose.values())
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
-    if not 0 <= start < end <= len(text):
-        return None
-    inside = text[start:end]
-    start += len(inside) - len(inside.lstrip())
-    inside = inside.strip()
-    return (start, start + len(inside)) if inside else None
-
-
-def _is_whole_words(text: str, start: int, end: int) -> bool:
-    return not (
-        (start > 0 and text[start - 1].isalnum() and text[start].isalnum())
-        or (end < len(text) and text[end - 1].isalnum() and text[end].isalnum())
-    )
+    def _draft(self, member: Member, raw_marker: str) -> Draft:
+        """Return a record but for its spans: the same for every occurrence of a marker."""
+        kind, number, reference = member
+        return {
+            "provider": self._provider,
+            "source_type": kind,
+            "source_index": number,
+            "url": None if reference is None else reference.url,
+            "title": None if reference is None else reference.title,
+            "marker_span": (0, 0),
+            "claim_span": (0, 0),
+            "raw_marker": raw_marker,
+            "resolved": reference is not None,
+            "confidence": "high" if reference is None else reference.confidence,
+            "answer_index": self._answer_index,
+        }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dsh_web.citations import normalize_citations
+
 from .samples import markers, numbers, read, unresolved
 
 
@@ -43,6 +45,32 @@ from .samples import markers, numbers, read, unresolved
         ("<think>plan[1] <think>[2]</think> more[3]</think>\n\nAnswer[4]", [4]),
         ("{not json} [1]", [1]),
         ("[1] and (see [2])", [1, 2]),
+        ("```\n- ```\nx[1]\n```\nafter[2]", [2]),
+        ("```md\n    ```\n    x[1]\n    ```\n```\nafter[2]", [2]),
+        ("- ```\n  x[1]\n```\nafter[2]", [2]),
+        ("- ```\n  x[1]\n- next item[2]", [2]),
+        ("1. step\n   ```python\nx[1]\n   ```\nafter[2]", [2]),
+        ("> ```\n> x[1]\nafter the quote[2]", [2]),
+        ("> > ```\n> > x[1]\n> after the inner quote[2]", [2]),
+        ("> a `code\n> goes on[1]` here[2]", [2]),
+        ("# title ` one\nbody[1] ` two", [1]),
+        ("a ` one\n\nb[1] ` two", [1]),
+        ("| `x[1]` ` | y[2] |\n| z ` | w[3] |", [2, 3]),
+        ("\\`x[1]\\` is no code", [1]),
+        ("costs $5[1], as `$x` says[2]", [1, 2]),
+        ("$5[1] to $10[2] or $15[3]", [1, 2, 3]),
+        ("\\$5[1] and \\$6[2]", [1, 2]),
+        ("- cafe A $$ nice[1]\n- cafe B $$ fine[2]", [1, 2]),
+        ("Formula: $$\nx[1]\n$$\nwhere y[2]\n\n$$\nz[3]\n$$\nso[4]", [2, 4]),
+        ("\\[2] is short[1], \\[3\\] is long[4]", [1, 4]),
+        ("- ```\n> [1] leaves the item", [1]),
+        ("[no link [1](https://x.example) and [2]](https://y.example)", [2]),
+        ("a[1](see also the table) b[2] (as said)", [1, 2]),
+        ("[1][2] and [label][3]\n\n[2]: https://x.example\n[3]: https://y.example", [1, 2, 3]),
+        ("see https://x.example/a[1]. Or https://x.example[2], too", [1, 2]),
+        ("if a<b[1] and c>d[2]", [1, 2]),
+        ("<think>a</think>[1] <think>[2]</think>", [1, 2]),
+        ("\n<think>[1]</think>[2]", [2]),
     ],
 )
 def test_markers_are_found_with_their_numbers(text: str, expected: list[int]) -> None:
@@ -78,6 +106,26 @@ def test_markers_are_found_with_their_numbers(text: str, expected: list[int]) ->
         "[Web:1] [WEB:1] [web: 1] [web:x] [static_doc_1]",
         '{"ranks": [1], "note": "see [2]"}',
         "<think>only reasoning[1]",
+        "$$\nx[1]\n\ny[2]\n$$",
+        "\\[\nx[1]\n\ny[2]\n\\]",
+        "> $$\n> x[1]\n> $$",
+        "<!-- one\n\n[1] -->",
+        "<pre>\nx[1]\n\ny[2]\n</pre>",
+        '<a href="https://x.example">[1]</a>',
+        "[text with [1]][Some  Label]\n\n[some label]: https://x.example",
+        "![1](chart one.png) ![alt [2]](a.png)",
+        "[1](https://x.example/a b)",
+        "[![1](a.png)](https://x.example)",
+        "![image [1](https://x.example) and [2]](a.png)",
+        "> ```\n> > ```\n> x[1]\n> ```",
+        "[\\[1\\]](https://x.example)",
+        "https://x.example/?a[1]=2&b[2]=3",
+        "[web:1]: https://x.example",
+        "> - [1]: https://x.example",
+        '<think>plan</think>\n{"a": [1]}',
+        '\ufeff{"a": [1]}',
+        '{"long": ' + "9" * 5000 + ', "a": [1]}',
+        '{"deep": ' + "[" * 5000 + "1" + "]" * 5000 + "}",
         "",
         "[1",
         "1]",
@@ -149,3 +197,14 @@ def test_a_long_list_of_alternating_fences_and_markers_is_told_apart() -> None:
     text = "\n\n".join(f"```\nx[{n}]\n```\n\nSaid[{n}]." for n in range(1, 10))
 
     assert [f"[{n}]" for n in range(1, 10)] == markers(text)
+
+
+def test_a_range_of_any_length_makes_no_more_records_than_an_answer_can_mean() -> None:
+    sources = [f"https://source{number}.example/" for number in range(1, 200)]
+
+    assert 100 == len(normalize_citations("all of it[1-100]", sources))
+    assert () == normalize_citations("all of it[1-101]", sources)
+
+
+def test_the_address_of_a_page_may_end_in_a_marker_but_not_hold_one() -> None:
+    assert [2] == numbers("https://x.example/?a[1]=2 and https://y.example/b[2]")

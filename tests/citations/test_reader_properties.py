@@ -78,6 +78,8 @@ def steps_of(work: Callable[[], Any]) -> int:
     [
         "[", "]", "`", "`` ` ", "$", "$a ", "$$ ", "\\", "\\[ ", "|", "| [1] ", "- ", "> ", "\n", "(", "](", "[1](",
         "[1]", "[[1]]", "[1, ", "<", "<a ", "<!-- ", "<code>", "<think>", "x.[1] ", "e.g. ", "```\n", "`\n\n", "* [1] b\n", "[1-",
+        "$$ a\n", "x $$\n$$\n", "\\[ a\n", "- ```\n", "> ```\n", "<pre>\n", "[1]=", "a[1]\n", "x\n\n[1]", "# a ` b\n", "[a][b] ",
+        "[a]: b\n", "http://a[1]=b", "![1](",
     ],
 )  # fmt: skip
 def test_steps_grow_with_the_length_of_a_hostile_text(piece: str) -> None:
@@ -88,3 +90,11 @@ def test_steps_grow_with_the_length_of_a_hostile_text(piece: str) -> None:
     small, large = steps(2_000), steps(16_000)
 
     assert large <= 12 * small + 2_000
+
+
+def test_a_group_of_any_length_costs_one_look_at_each_member() -> None:
+    def steps(members: int) -> int:
+        text = f"x[{','.join(['1'] * members)}]"
+        return steps_of(lambda: normalize_citations(text, SOURCES))
+
+    assert steps(8_000) <= 12 * steps(1_000)
