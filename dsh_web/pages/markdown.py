@@ -12,7 +12,7 @@ from .tidying import tidied
 
 __all__ = ["PageText", "to_markdown"]
 
-MAX_DEPTH: Final = 250
+MAX_DEPTH: Final = 100
 """Elements inside each other that are kept of a page that the converter cannot follow."""
 _LOSSES: Final = ("depth_limit_exceeded", "malformed_html")
 _OUTSIDE_MAIN: Final = [
