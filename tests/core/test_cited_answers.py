@@ -329,6 +329,8 @@ def annotated(text: str, url: str, start: int, end: int) -> dict[str, Any]:
         agent(found(page(1, ONE)), found(page(1, TWO)), said("A[1].")),
         agent(found(page(1, ONE)), annotated("A[9] B[9].", TWO, 1, 4)),
         agent(found(page(9, ONE)), annotated("A[9] B[9] C[9,9].", TWO, 1, 4)),
+        agent(found(page(4, ONE)), annotated("Zinc fell.", ONE, 0, 9)),
+        agent(found(page(4, ONE)), annotated("Zinc fell. Iron rose.[5]", ONE, 0, 9)),
         sonar("A[1][2].", citations=[ONE], search_results=[{"url": TWO}, {"url": THREE}]),
         sonar("A[1-3], in [2019].", citations=[ONE, TWO, THREE]),
         sonar('{"ranks": [1]}', citations=[ONE]),
