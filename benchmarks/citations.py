@@ -81,7 +81,7 @@ def answer(characters: int, markers: int) -> str:
 
 
 def medians(rounds: int, *works: Callable[[], object]) -> list[float]:
-    """Return the median processor seconds of each, taken in turn: a busy machine slows all alike."""
+    """Return the median processor seconds of each, taken in turn: load slows all alike."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for work, taken in zip(works, times, strict=True):
