@@ -86,8 +86,14 @@ def _learn(
     """Add what the records already led to, which the sources may no longer say."""
     by_number: dict[tuple[str, int], list[Citation]] = {}
     for record in known:
-        if record.raw_marker and record.source_index is not None:
+        if record.source_index is None:
+            continue
+        if record.raw_marker:
             by_number.setdefault((record.source_type, record.source_index), []).append(record)
+        elif record.url is not None:  # words with a note of their own, whose page has a number
+            for kind in _kinds(record.source_type, rules):
+                reference = Reference(record.url, record.title)
+                references.setdefault((kind, record.source_index), reference)
     for (source_type, number), records in by_number.items():
         urls = {record.url for record in records}
         if None in urls:

@@ -329,6 +329,8 @@ def annotated(text: str, url: str, start: int, end: int) -> dict[str, Any]:
         agent(found(page(1, ONE)), found(page(1, TWO)), said("A[1].")),
         agent(found(page(1, ONE)), annotated("A[9] B[9].", TWO, 1, 4)),
         agent(found(page(9, ONE)), annotated("A[9] B[9] C[9,9].", TWO, 1, 4)),
+        agent(found(page(4, ONE)), annotated("Zinc fell.", ONE, 0, 9)),
+        agent(found(page(4, ONE)), annotated("Zinc fell. Iron rose.[5]", ONE, 0, 9)),
         sonar("A[1][2].", citations=[ONE], search_results=[{"url": TWO}, {"url": THREE}]),
         sonar("A[1-3], in [2019].", citations=[ONE, TWO, THREE]),
         sonar('{"ranks": [1]}', citations=[ONE]),
@@ -343,3 +345,62 @@ def test_a_vendors_answer_reads_again_to_the_same_records(
 
     assert result.citations == read_again(kept).citations
     assert links(result) == links(read_again(kept, contract="markers/1"))
+
+
+PIECE = st.sampled_from(
+    [
+        "Tea",
+        " ",
+        ". ",
+        "[1]",
+        "[2]",
+        "[web:0]",
+        "[web:1]",
+        "[1, 2]",
+        "[1-2]",
+        "[9]",
+        "[file:1]",
+        "[2019]",
+        "`",
+        "```\n",
+        "\n\n",
+        "- ",
+        "$",
+        "<think>",
+        "{",
+        "}",
+        "[1](https://a.example)",
+    ]
+)
+NOTES = st.lists(
+    st.tuples(st.sampled_from([ONE, TWO, THREE]), st.integers(-2, 30), st.integers(-2, 30)),
+    max_size=3,
+)
+
+
+@given(
+    st.lists(PIECE, max_size=14).map("".join),
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([ONE, TWO])), max_size=3),
+    st.booleans(),
+    NOTES,
+    st.none() | st.integers(0, 2),
+)
+def test_reading_any_answer_again_changes_nothing(
+    text: str,
+    results: list[tuple[int, str]],
+    has_pages: bool,
+    notes: list[tuple[str, int, int]],
+    most: int | None,
+) -> None:
+    message = said(text)
+    message["content"][0]["annotations"] = [
+        {"url": url, "start_index": start, "end_index": end} for url, start, end in notes
+    ]
+    items = [found(*(page(number, url) for number, url in results)), message]
+    if has_pages:
+        items.insert(0, fetched({"url": THREE}))
+    result = cap_sources(agent(*items), most)
+    merged = merge_results(["p", "q"], [result, result], most)
+
+    assert result.citations == read_again(result).citations
+    assert merged.citations == read_again(merged).citations
