@@ -112,7 +112,9 @@ class PageCache:
 
     def _safely(self, use: Callable[[_Pages], Outcome]) -> Outcome | None:
         if self._process != os.getpid():
-            # After a fork: whoever held the lock is not here to let it go.
+            # After a fork: whoever held the lock is not here to let it go, or to end what it did.
+            if self._lock.locked():
+                self._recent = _Recent(self.max_entries, self.max_bytes)
             self._process, self._lock = os.getpid(), threading.Lock()
         try:
             with self._lock:

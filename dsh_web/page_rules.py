@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from email.utils import formatdate, mktime_tz, parsedate_tz
 from typing import Any, Final
 from uuid import uuid4
@@ -50,9 +50,9 @@ class Kept:
     sent: Mapping[str, str]
     """The headers of the request, without those that belong to the connection."""
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     """What reading and judging it takes, with times in this machine's clock; no cookies."""
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
     """Whole and decoded; of a redirect empty, since nobody reads it."""
 
     @property
