@@ -125,18 +125,16 @@ class Asking:
         state = self._next(head)
         if not isinstance(state, hishel.NeedToBeUpdated):
             return None
-        headers = state.updating_entries[-1].response.headers
-        return replace(self.kept, headers={n: headers[n] for n in _KEPT if n in headers})
+        headers = _worth(state.updating_entries[-1].response, self.kept.headers)
+        return None if headers is None else replace(self.kept, headers=headers)
 
     def to_keep(self, head: HttpHead) -> Kept | None:
         """Return what to keep of an answer once its body is whole, or None to keep nothing."""
         state = self._next(head)
         if not isinstance(state, hishel.StoreAndUse):
             return None
-        allowed = state.response.headers
-        headers = {name: allowed[name] for name in _KEPT if name in allowed}
-        if any(name in head.headers and name not in headers for name in _KEPT):
-            # A header that makes the page what it is must not be kept: then neither is the page.
+        headers = _worth(state.response, head.headers)
+        if headers is None:
             return None
         return self.worth_keeping(Kept(self.url, self.sent, head.status, headers))
 
@@ -172,6 +170,16 @@ class Asking:
             # There is one entry at most; the cache replaces or drops it by what comes next.
             state = state.next()
         return state
+
+
+def _worth(response: hishel.Response, came: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the headers to keep; None if one that came must not be kept (`no-cache="..."`).
+
+    Without what makes it the page that it is, the page is not kept either.
+    """
+    headers = {name: response.headers[name] for name in _KEPT if name in response.headers}
+    is_complete = all(name in headers for name in _KEPT if name in came or name == "date")
+    return headers if is_complete else None
 
 
 def _in_our_time(head: HttpHead, asked_at: float) -> dict[str, str]:

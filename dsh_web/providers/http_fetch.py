@@ -192,7 +192,7 @@ class HttpFetchProvider:
         # The host's turn is over; what follows concerns nobody else.
         is_whole = len(data) <= self.max_response_bytes
         if is_whole and (media_type is None or _is_delimited(head)):
-            yield from self._keep(answer, bytes(data))
+            yield from self._keep(answer, data)
         body: HtmlBody | TextBody | PdfBody
         if media_type is None:
             body, is_cut = TextBody(content=""), False
@@ -254,6 +254,8 @@ class HttpFetchProvider:
             return _Answer(asking.fresh.head, kept=asking.fresh)
         head: HttpHead = yield OpenStream(self._wire(page, asking.conditions))
         if head.status == 304 and asking.kept is not None and asking.conditions:
+            # Nothing follows; hearing so sets the connection free for others.
+            yield ReadChunk()
             kept = asking.refreshed(head)
             to_keep = None if kept is None else asking.worth_keeping(kept)
             yield from self._keep(_Answer(head, to_keep=to_keep, outdated=asking.kept))
@@ -272,7 +274,7 @@ class HttpFetchProvider:
         asking: Asking = (yield Resolve(ask)) if cache.may_block else ask()
         return asking
 
-    def _keep(self, answer: _Answer, body: bytes | None = None) -> Flow[None]:
+    def _keep(self, answer: _Answer, body: bytes | bytearray | None = None) -> Flow[None]:
         """Keep an answer that may be kept; one that it has replaced goes.
 
         Args:
@@ -283,7 +285,7 @@ class HttpFetchProvider:
         if cache is None:
             return
         if kept is not None:
-            kept = kept if body is None else replace(kept, body=body)
+            kept = kept if body is None else replace(kept, body=bytes(body))
             change = functools.partial(cache.keep, kept, scope=self._scope)
         elif outdated is not None and answer.head.status < 500:
             change = functools.partial(cache.drop, outdated, scope=self._scope)

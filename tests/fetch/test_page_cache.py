@@ -294,6 +294,7 @@ def test_an_expiry_date_counts_from_the_servers_own_date(
         {"cache_control": "no-cache, max-age=3600"},
         {"cache_control": "s-maxage=3600"},
         {"cache_control": 'max-age=3600, no-cache="Content-Type"'},
+        {"cache_control": 'max-age=3600, no-cache="Date"'},
         {"expires": "0"},
         {"expires": "Thu, 01 Jan 1970 00:00:00 GMT"},
         {"expires": "Thu, 01 Jan 99999 00:00:00 GMT"},
@@ -438,6 +439,30 @@ def test_a_304_about_another_version_leads_to_a_plain_request(
     assert (second.status_code, second.cached) == (200, False)
     sent = [request.header("if-none-match") for request in server.requests]
     assert sent == [None, '"1"', None]
+
+
+def test_a_304_that_takes_a_needed_header_away_leads_to_a_plain_request(
+    fetch: Fetch, web_with: WebWith
+) -> None:
+    unchanged = page(
+        b"", 304, length=None, content_type=None, cache_control='no-cache="content-type, date"'
+    )
+    web, server = web_with(matching('"1"', caching("no-cache", etag='"1"'), unchanged))
+    runtime = web.runtime(cache=PageCache())
+    fetch(runtime, URL)
+    second = fetch(runtime, URL)
+
+    assert (second.body.content, second.cached) == ("<p>Hello.</p>", False)
+    assert len(server.requests) == 3
+
+
+def test_a_304_leaves_its_connection_to_the_next(web_with: WebWith) -> None:
+    unchanged = page(b"", 304, length=None, content_type=None)
+    web, server = web_with(matching('"1"', caching("no-cache", etag='"1"'), unchanged))
+    runtime = web.runtime(cache=PageCache())
+
+    assert [runtime.fetch(URL).cached for _ in range(4)] == [False, True, True, True]
+    assert server.connections == 1
 
 
 def test_a_304_that_nobody_asked_for_stays_what_it_is(
@@ -788,6 +813,7 @@ odd = st.one_of(
     st.from_regex(r"(max-age|no-store|private|no-cache)?[= \",0-9]{0,30}", fullmatch=True),
     st.from_regex(r"[A-Z][a-z]{2}, [0-9]{1,3} [A-Z][a-z]{2} [0-9]{1,6} [0-9:]{0,12} (GMT|[+-]\d+)"),
     st.integers(-(10**30), 10**30).map(str),
+    st.sampled_from(["date", "Content-Type, ETag"]).map('max-age=9, no-cache="{}"'.format),
 )
 names = ["age", "cache-control", "date", "etag", "expires", "last-modified", "vary"]
 heads = st.builds(
