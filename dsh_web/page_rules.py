@@ -119,11 +119,12 @@ class Asking:
         return {name: asked[name] for name in asked if name not in self.sent}
 
     def refreshed(self, head: HttpHead) -> Kept | None:
-        """Return what is kept with the news of a 304, or None if the 304 is not about it."""
-        if self.kept is None or not self.conditions:
-            return None
+        """Return what is kept with the news of a 304, or None if the 304 is not about it.
+
+        Only for the answer to a request that carried `conditions`.
+        """
         state = self._next(head)
-        if not isinstance(state, hishel.NeedToBeUpdated):
+        if self.kept is None or not isinstance(state, hishel.NeedToBeUpdated):
             return None
         headers = _worth(state.updating_entries[-1].response, self.kept.headers)
         return None if headers is None else replace(self.kept, headers=headers)

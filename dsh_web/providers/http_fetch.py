@@ -253,7 +253,7 @@ class HttpFetchProvider:
         if asking.fresh is not None:
             return _Answer(asking.fresh.head, kept=asking.fresh)
         head: HttpHead = yield OpenStream(self._wire(page, asking.conditions))
-        if head.status == 304 and asking.kept is not None and asking.conditions:
+        if head.status == 304 and asking.conditions:
             # Nothing follows; hearing so sets the connection free for others.
             yield ReadChunk()
             kept = asking.refreshed(head)

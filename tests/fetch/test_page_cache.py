@@ -301,6 +301,7 @@ def test_an_expiry_date_counts_from_the_servers_own_date(
         {"cache_control": "max-age=3600", "vary": "*"},
         {"cache_control": "max-age=3600", "vary": "accept\r\nvary: *"},
         {"cache_control": "max-age=3600", "vary": "*\r\nvary: accept"},
+        {"cache_control": "max-age=3600", "vary": "*", "etag": '"1"'},
         {"cache_control": "max-age=3600", "age": "3600"},
         {"cache_control": "max-age=3600", "age": "9" * 400},
         {"cache_control": "max-age=3600", "date": "Thu, 01 Jan 1970 00:00:00 GMT"},
