@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         WaitFor,
     )
     from .metering import Budget, UsageTotal
+    from .page_cache import PageCache
     from .providers.http_fetch import HttpFetchProvider
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
@@ -141,6 +142,7 @@ _HOME = {
         "TransportError",
         "WaitFor",
     ),
+    "page_cache": ("PageCache",),
     "providers.http_fetch": ("HttpFetchProvider",),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
@@ -195,6 +197,7 @@ __all__ = [
     "InvalidRequestError",
     "InvalidUrlError",
     "OpenStream",
+    "PageCache",
     "PdfBody",
     "PerplexityAgentProvider",
     "PerplexitySearchProvider",

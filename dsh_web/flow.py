@@ -95,7 +95,7 @@ class HttpResponse:
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
-    """Names in lower case; the last value of a repeated header."""
+    """Names in lower case; of a repeated header the last value, or all if it is a list."""
     body: bytes = field(repr=False)
     """Decoded from whatever it was compressed with."""
     received_at: float = 0.0
@@ -164,7 +164,7 @@ class HttpHead:
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
-    """Names in lower case; the last value of a repeated header."""
+    """Names in lower case; of a repeated header the last value, or all if it is a list."""
     received_at: float = 0.0
     """Unix time in seconds at which it arrived."""
 

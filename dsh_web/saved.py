@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from .citations import read_again
 from .errors import InvalidRequestError
+from .providers._shape import parse_json
 from .providers.perplexity_agent import PerplexityAgentProvider
 from .providers.perplexity_search import PerplexitySearchProvider
 from .providers.perplexity_sonar import PerplexitySonarProvider
@@ -18,8 +19,10 @@ from .sse import SseReader
 
 __all__ = ["read_again", "read_saved"]
 
-_WRAPPERS: Final = ("response", "result", "body", "raw", "data")
-"""Members in which people keep a body beside notes of their own."""
+_WRAPPERS: Final = ("response", "result", "body", "raw", "data", "artifact", "raw_output")
+"""Members in which people and frameworks keep a body beside notes of their own."""
+_OWN_FIELDS: Final = ("sources", "content", "citation_contract")
+"""One of these, beside `provider`, makes an object a result of ours."""
 _KINDS: Final = (
     "a dumped WebSearchResult, the artifact of a web_search tool, a response of Perplexity's Agent "
     "or Search API, a chat completion, or the event stream of either"
@@ -32,8 +35,8 @@ def read_saved(data: Any, *, name: str = "") -> WebSearchResult:
     Args:
         data: Decoded JSON, or the text or bytes of JSON or of an event stream: a dumped
             `WebSearchResult`, the artifact of a `web_search` tool, a body of Perplexity's Agent,
-            Sonar or Search API (as `WebSearchResult.raw` keeps it), or such a body as the member
-            `response`, `result`, `body`, `raw` or `data` of an object.
+            Sonar or Search API (as `WebSearchResult.raw` keeps it), or any of these as the member
+            `response`, `result`, `body`, `raw`, `data`, `artifact` or `raw_output` of an object.
         name: What messages call it, for example the file's name.
 
     A dumped result keeps the records that it has; one without any is read by its own contract,
@@ -50,34 +53,47 @@ def read_saved(data: Any, *, name: str = "") -> WebSearchResult:
         if _is_event_stream(data):
             return _from_stream(data, label)
         data = _decoded(data, label)
+    elif isinstance(data, Mapping):
+        data = _storable(data, label)
+    if isinstance(data, list | tuple):
+        raise InvalidRequestError(f"{label} is a list: give its members one by one")
     if not isinstance(data, Mapping):
         raise InvalidRequestError(f"{label} is not a JSON object: expected {_KINDS}")
-    found = _from_object(data, label)
-    if found is None:
-        inner = (data.get(member) for member in _WRAPPERS)
-        found = next(
-            (
-                result
-                for member in inner
-                if isinstance(member, Mapping)
-                and (result := _from_object(member, label)) is not None
-            ),
-            None,
-        )
+    found = _from_object(data, label) or _unwrapped(data, label)
     if found is None:
         raise InvalidRequestError(f"{label} is no answer that is known here: expected {_KINDS}")
     return found
 
 
 def _from_object(data: Mapping[str, Any], label: str) -> WebSearchResult | None:
-    if isinstance(data.get("provider"), str) and isinstance(data.get("sources"), list):
-        return _own(data, label)
     if isinstance(data.get("output"), list) or data.get("object") == "response":
         return PerplexityAgentProvider().read_body(data)
     if isinstance(data.get("choices"), list):
         return PerplexitySonarProvider().read_body(data)
+    # Gateways name the provider too, but beside choices.
+    if isinstance(data.get("provider"), str) and not data.keys().isdisjoint(_OWN_FIELDS):
+        return _own(data, label)
     if isinstance(data.get("results"), list):
         return PerplexitySearchProvider().read_body(data)
+    return None
+
+
+def _unwrapped(data: Mapping[str, Any], label: str, depth: int = 2) -> WebSearchResult | None:
+    """Return what a member of `data` holds; a message holds an artifact that holds a result."""
+    for member in (data.get(name) for name in _WRAPPERS):
+        if isinstance(member, str):  # a response may have been kept as the text that came
+            if _is_event_stream(member):
+                return _from_stream(member, label)
+            try:
+                member = parse_json(member.encode("utf-8", "replace"))
+            except ValueError:
+                continue
+        if isinstance(member, Mapping):
+            found = _from_object(member, label)
+            if found is None and depth > 1:
+                found = _unwrapped(member, label, depth - 1)
+            if found is not None:
+                return found
     return None
 
 
@@ -94,8 +110,7 @@ def _own(data: Mapping[str, Any], label: str) -> WebSearchResult:
 
 
 def _is_event_stream(text: str) -> bool:
-    start = text.lstrip("\ufeff\r\n")[:6]
-    return start.startswith(("data:", "event:", ":"))
+    return text.lstrip("\ufeff\r\n").startswith(("data:", "event:", "id:", "retry:", ":"))
 
 
 def _from_stream(text: str, label: str) -> WebSearchResult:
@@ -113,7 +128,7 @@ def _frames(body: bytes) -> list[dict[str, Any]]:
     frames = []
     for event in (*reader.feed(body), *reader.finish()):
         try:
-            frame = json.loads(event.data)
+            frame = parse_json(event.data.encode("utf-8", "replace"))
         except ValueError:
             continue  # `[DONE]`, comments of gateways
         if isinstance(frame, dict):
@@ -123,6 +138,16 @@ def _frames(body: bytes) -> list[dict[str, Any]]:
 
 def _decoded(text: str, label: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text.encode("utf-8", "replace"))
+    except ValueError as error:
         raise InvalidRequestError(f"{label} is not JSON: {error}") from error
+
+
+def _storable(data: Mapping[str, Any], label: str) -> Any:
+    """Return `data` as it would come from text: no half of a surrogate pair in it, no NaN."""
+    try:
+        return parse_json(json.dumps(dict(data)).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequestError(
+            f"{label} is not decoded JSON: {type(error).__name__}: {error}"
+        ) from error

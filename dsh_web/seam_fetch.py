@@ -69,6 +69,8 @@ class WebFetchResult(Frozen):
     body: Annotated[HtmlBody | TextBody | PdfBody, Field(discriminator="kind")]
     truncated: bool = False
     """True if the body was cut to the provider's size limit."""
+    cached: bool = False
+    """True if the body was kept from an earlier fetch, and still holds by the page's own rules."""
 
 
 @runtime_checkable

@@ -80,12 +80,16 @@ class Gathered:
         return b"".join((self._spilled, *self._pieces))
 
 
+_LISTS = ("cache-control", "content-encoding", "vary")
+"""Headers of which no line may be lost."""
+
+
 def head_of(status: int, headers: Iterable[tuple[bytes, bytes]], request: HttpRequest) -> HttpHead:
     """Return the head that has just arrived, free of the secrets of its request."""
     decoded: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.lower().decode("ascii"), raw_value.decode("latin-1")
-        if name == "content-encoding" and name in decoded:
-            value = f"{decoded[name]}, {value}"  # one layer a line, as good as one line for all
+        if name in _LISTS and name in decoded:
+            value = f"{decoded[name]}, {value}"  # an item a line, as good as one line for all
         decoded[name] = value
     return HttpHead(status, mask_headers(decoded, request), time.time())

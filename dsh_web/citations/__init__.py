@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..seam_citations import Citation
-    from .audit import AuditSummary, CitationAudit, Mismatch, audit_citations, summarize_audits
+    from .audit import (
+        AuditSummary,
+        AuditTotals,
+        CitationAudit,
+        CitationFinding,
+        audit_citations,
+        summarize_audits,
+    )
     from .contracts import CONTRACTS, CitationContract, contract_named
     from .ledger import CitationLedger, LedgerEntry
     from .markdown_sources import read_markdown
@@ -25,8 +32,9 @@ _HOME = {
     "..seam_citations": ("Citation",),
     ".audit": (
         "AuditSummary",
+        "AuditTotals",
         "CitationAudit",
-        "Mismatch",
+        "CitationFinding",
         "audit_citations",
         "summarize_audits",
     ),
@@ -46,12 +54,13 @@ __all__ = [
     "CONTRACTS",
     "Annotation",
     "AuditSummary",
+    "AuditTotals",
     "Citation",
     "CitationAudit",
     "CitationContract",
+    "CitationFinding",
     "CitationLedger",
     "LedgerEntry",
-    "Mismatch",
     "Numbering",
     "Reference",
     "References",

@@ -24,6 +24,9 @@ class CitationContract:
     """Id of the provider whose numbers these are; None: whoever gave the answer."""
     default_type: str = "web"
     """Kind of a marker that names none: `[1]`."""
+    has_ids: bool = False
+    """True if a result's sources carry the numbers of this API: then one without has none, and
+    its place in the list means nothing."""
     reads_exports: bool = False
     """True if `[^2_3]` and `[^3]` are markers, which the definitions in the text itself resolve."""
 
@@ -35,8 +38,8 @@ CONTRACTS: Final = {
     contract.name: contract
     for contract in (
         MARKERS,
-        CitationContract("perplexity-agent/2026-10", "perplexity"),
-        CitationContract("perplexity-sonar/2026-06", "perplexity-sonar"),
+        CitationContract("perplexity-agent/2026-10", "perplexity", has_ids=True),
+        CitationContract("perplexity-sonar/2026-06", "perplexity-sonar", has_ids=True),
         CitationContract("perplexity-export/2026-10", "perplexity", reads_exports=True),
         CitationContract("footnotes/1", reads_exports=True),
     )

@@ -31,6 +31,7 @@ def references_of(
     sources: Iterable[WebSearchSource | Mapping[str, Any] | str],
     *,
     contract: CitationContract | str = "markers/1",
+    by_position: bool = True,
 ) -> dict[tuple[str, int], Reference]:
     """Return the references of a list of sources.
 
@@ -38,6 +39,7 @@ def references_of(
         sources: In order: `WebSearchSource`s, mappings with `url` and perhaps `title`, or plain
             addresses. An entry without an address still takes its number.
         contract: Says which kinds of markers lead to them.
+        by_position: Whether a list in which no source has `ids` is numbered by position.
 
     A source is found by its `ids`, the provider's own numbers, if any source has some; else by
     its position, from 1. Where two sources claim one number the first has it, with `low`
@@ -48,7 +50,7 @@ def references_of(
     """
     rules = contract_named(contract)
     listed = [_numbered(source) for source in sources]
-    has_ids = any(ids for _, ids in listed)
+    has_ids = not by_position or any(ids for _, ids in listed)
     found: dict[int, Reference] = {}
     for position, (reference, ids) in enumerate(listed, start=1):
         for number in ids if has_ids else (position,):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ..seam import WebSearchResult
 from ..seam_citations import Citation
-from .contracts import MARKERS, CitationContract, contract_named
+from .contracts import CONTRACTS, MARKERS, CitationContract, contract_named
 from .reader import Annotation, read_citations
 from .references import Reference, references_of
 
 __all__ = ["read_again", "with_citations"]
+
+_SEVERAL = re.compile(r"[,\-\u2013]")
+"""What stands between the members of one marker."""
 
 
 def with_citations(result: WebSearchResult) -> WebSearchResult:
@@ -36,6 +40,9 @@ def read_again(
         InvalidRequestError: No contract of that name is known.
     """
     rules = contract_named(contract or result.citation_contract or MARKERS)
+    # Of these a source without a number never had one, whatever rules are asked for now.
+    stored = CONTRACTS.get(result.citation_contract or "")
+    by_position = stored is None or not stored.has_ids
     content = result.content or ""
     records: list[Citation] = []
     spans = result.answer_spans or ((0, len(content)),)
@@ -47,12 +54,8 @@ def read_again(
         ]
         # The sources of several answers have lost their numbers, which mean nothing together.
         sources = () if result.answer_spans else result.sources
-        references = references_of(sources, contract=rules)
-        for record in known:
-            if record.raw_marker and record.url is not None and record.source_index is not None:
-                reference = Reference(record.url, record.title, record.confidence)
-                for kind in _kinds(record.source_type, rules):
-                    references[kind, record.source_index] = reference
+        references = references_of(sources, contract=rules, by_position=by_position)
+        _learn(references, known, rules)
         found = read_citations(
             content[start:end],
             references,
@@ -73,6 +76,38 @@ def shifted(record: Citation, offset: int, **changes: object) -> Citation:
         "claim_span": (claim[0] + offset, claim[1] + offset),
     }
     return record.model_copy(update=moved | changes)
+
+
+def _learn(
+    references: dict[tuple[str, int], Reference],
+    known: Iterable[Citation],
+    rules: CitationContract,
+) -> None:
+    """Add what the records already led to, which the sources may no longer say."""
+    by_number: dict[tuple[str, int], list[Citation]] = {}
+    for record in known:
+        if record.source_index is None:
+            continue
+        if record.raw_marker:
+            by_number.setdefault((record.source_type, record.source_index), []).append(record)
+        elif record.url is not None:  # words with a note of their own, whose page has a number
+            for kind in _kinds(record.source_type, rules):
+                reference = Reference(record.url, record.title)
+                references.setdefault((kind, record.source_index), reference)
+    for (source_type, number), records in by_number.items():
+        urls = {record.url for record in records}
+        if None in urls:
+            continue  # it leads nowhere: those of its markers that do were annotated
+        # Where an annotation changed the target of one marker, what the sources say is what the
+        # others follow; a marker of several members cannot have been changed.
+        of_several = [record for record in records if _SEVERAL.search(record.raw_marker)]
+        record = (of_several or records)[0]
+        reference = Reference(record.url or "", record.title, record.confidence)
+        for kind in _kinds(source_type, rules):
+            if len(urls) == 1:
+                references[kind, number] = reference
+            else:
+                references.setdefault((kind, number), reference)
 
 
 def _kinds(source_type: str, rules: CitationContract) -> Iterable[str]:

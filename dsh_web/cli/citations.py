@@ -1,36 +1,38 @@
-"""`dsh-web citations check PATH...`: what saved answers cite, as a table or as JSON."""
+"""`dsh-web citations`: what saved answers cite, as a table or JSON, and answers to read.
+
+`check PATH...` counts and lists; `render FILE` shows one answer with its citations as links.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final
 
-from ..citations import CitationAudit, audit_citations, read_markdown, summarize_audits
-from ..errors import InvalidRequestError, WebError
-from ..saved import read_again, read_saved
-from ..seam import WebSearchResult
+from ..citations import (
+    CONTRACTS,
+    CitationAudit,
+    audit_citations,
+    render_citations,
+    summarize_audits,
+)
+from ..errors import WebError
 from .citation_table import show_audits
+from .saved_answers import ENDINGS, UnreadableAnswer, saved_answers
+from .show import plain, print_json
 
 __all__ = ["SUMMARY", "add_arguments", "run"]
 
-SUMMARY = "Check what saved answers cite."
+SUMMARY = "Check what saved answers cite, or show one with its citations as links."
 
-_TEXT_ENDINGS: Final = (".md", ".markdown", ".txt")
-_ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".sse", *_TEXT_ENDINGS)
-_MOST_BYTES: Final = 50_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A file, or a line of one, that could not be read."""
-
-    name: str
-    reason: str
+_STATUSES: Final = (
+    "Exit status: 0, all could be read; 1, a file could not be read, there was nothing to read, or "
+    "with --strict a marker leads to no source; 2, the command line is at fault."
+)
+_STYLES: Final = ("markdown", "footnotes", "html", "plain")
+_SCHEMA: Final = 1
+"""Version of the keys of `--json`; it changes when a reader would have to."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Check saved answers: bodies and event streams of Perplexity's APIs, dumped results, tool "
         "artifacts, JSON Lines of these, and Markdown with a list of sources."
     )
-    check = commands.add_parser("check", help="check saved answers", description=text)
+    check = commands.add_parser(
+        "check", help="check saved answers", description=text, epilog=_STATUSES
+    )
     check.add_argument(
         "paths",
         nargs="+",
         metavar="PATH",
-        help=f"a file, or a folder that is searched for {', '.join(_ENDINGS)}",
+        help=f"a file, or a folder that is searched for {', '.join(ENDINGS)}",
     )
     check.add_argument("--json", action="store_true", help="print the audits as JSON")
     check.add_argument(
@@ -53,91 +57,77 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument(
         "--contract",
+        choices=sorted(CONTRACTS),
         metavar="NAME",
-        help="read every answer by these rules, for example perplexity-agent/2026-10",
+        help=f"read every answer by these rules: {', '.join(sorted(CONTRACTS))}",
     )
     check.set_defaults(run=run)
+    render = commands.add_parser(
+        "render",
+        help="show a saved answer with its citations",
+        description="Show a saved answer with its citations as links, footnotes, HTML or numbers.",
+    )
+    render.add_argument("path", metavar="FILE", help="what `check` reads, with one answer in it")
+    render.add_argument("--style", choices=_STYLES, default="markdown", help="default: markdown")
+    render.add_argument(
+        "--renumber", action="store_true", help="number the sources anew, in order of first use"
+    )
+    render.set_defaults(run=_render)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check, print, and return 0; 1 if a file cannot be read or, if strict, a source is missing."""
+    """Check, print, and return the exit status that the help text explains."""
     audits: list[CitationAudit] = []
-    failures: list[Failure] = []
-    for path in _files(options.paths, failures):
-        for outcome in _read(path, options.contract):
-            if isinstance(outcome, Failure):
-                failures.append(outcome)
-            else:
-                audits.append(outcome)
-    if options.json:
-        _print_json(audits, failures)
-    else:
-        show_audits(audits, [(failure.name, failure.reason) for failure in failures])
-    is_incomplete = options.strict and not all(audit.is_complete for audit in audits)
-    if not audits and not failures:
-        print("dsh-web citations: no file to check in these folders", file=sys.stderr)
-    return 1 if failures or is_incomplete or not audits else 0
-
-
-def _files(paths: Iterable[str], failures: list[Failure]) -> Iterator[Path]:
-    for given in paths:
-        path = Path(given)
-        if path.is_dir():
-            yield from sorted(
-                child
-                for child in path.rglob("*")
-                if child.suffix.lower() in _ENDINGS and child.is_file()
-            )
-        elif path.exists():
-            yield path
+    unreadable: list[UnreadableAnswer] = []
+    for answer in saved_answers(options.paths, contract=options.contract):
+        if isinstance(answer, UnreadableAnswer):
+            unreadable.append(answer)
         else:
-            failures.append(Failure(given, "there is no such file"))
+            audits.append(audit_citations(answer.result, name=answer.name))
+    if options.json:
+        print_json(_report(audits, unreadable))
+    elif audits or unreadable:
+        show_audits(audits, [(answer.name, answer.reason) for answer in unreadable])
+    if not audits and not unreadable:
+        print("dsh-web citations: no file to check in these folders", file=sys.stderr)
+    is_incomplete = options.strict and not all(audit.is_complete for audit in audits)
+    return 1 if unreadable or is_incomplete or not audits else 0
 
 
-def _read(path: Path, contract: str | None) -> Iterator[CitationAudit | Failure]:
-    name = str(path)
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            yield Failure(name, f"it is larger than {_MOST_BYTES // 1_000_000} MB")
-            return
-        text = path.read_bytes().decode("utf-8-sig", "replace")
-    except OSError as error:
-        yield Failure(name, error.strerror or type(error).__name__)
-        return
-    if path.suffix.lower() in (".jsonl", ".ndjson"):
-        for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                yield _audit(line, f"{name}:{number}", contract)
-        return
-    yield _audit(text, name, contract, is_text=path.suffix.lower() in _TEXT_ENDINGS)
-
-
-def _audit(
-    text: str, name: str, contract: str | None, *, is_text: bool = False
-) -> CitationAudit | Failure:
-    try:
-        result = _markdown(text) if is_text else read_saved(text)
-        if contract is not None:
-            result = read_again(result, contract=contract)
-    except WebError as error:
-        return Failure(name, error.message)
-    return audit_citations(result, name=name)
-
-
-def _markdown(text: str) -> WebSearchResult:
-    # A body that somebody saved under a name that does not say so is still a body.
-    if text.lstrip()[:1] == "{" or text.lstrip().startswith(("data:", "event:")):
-        try:
-            return read_saved(text)
-        except InvalidRequestError:
-            pass
-    return read_markdown(text)
-
-
-def _print_json(audits: list[CitationAudit], failures: list[Failure]) -> None:
-    report = {
+def _report(
+    audits: Sequence[CitationAudit], unreadable: Sequence[UnreadableAnswer]
+) -> dict[str, object]:
+    return {
+        "schema": _SCHEMA,
         "answers": [audit.model_dump(mode="json") for audit in audits],
         "total": summarize_audits(audits).model_dump(mode="json"),
-        "unreadable": [{"name": failure.name, "reason": failure.reason} for failure in failures],
+        "unreadable": [{"name": answer.name, "reason": answer.reason} for answer in unreadable],
     }
-    print(json.dumps(report, indent=2, ensure_ascii=False))
+
+
+def _render(options: argparse.Namespace) -> int:
+    answers = [*saved_answers([options.path])]
+    if len(answers) != 1:
+        return _fail(f"{options.path} holds {len(answers)} answers: give a file with one")
+    (answer,) = answers
+    if isinstance(answer, UnreadableAnswer):
+        return _fail(f"{answer.name} cannot be read: {answer.reason}")
+    result = answer.result
+    try:
+        text = render_citations(
+            result.content,
+            result.citations,
+            style=options.style,
+            numbering="first_use" if options.renumber else "provider",
+            sources=result.sources,
+        )
+    except WebError as error:
+        return _fail(f"{answer.name} cannot be shown: {error.message}")
+    # A file keeps the marks that right-to-left text needs; a terminal would obey others, too.
+    print(plain(text) if sys.stdout.isatty() else text)
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(plain(f"dsh-web citations: {message}"), file=sys.stderr)
+    return 1

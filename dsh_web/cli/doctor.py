@@ -26,6 +26,7 @@ _EXTRAS = {
     "cli": "rich",
     "compression": "brotli",
     "pdf": "pypdf",
+    "cache": "hishel",
 }
 
 

@@ -7,6 +7,7 @@ cursor or set the clipboard, are taken out first, and nothing is read as markup.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -117,20 +118,28 @@ def print_failure(error: WebError, *, as_json: bool, is_line: bool = False) -> i
     return 1
 
 
-def print_json(value: object, *, is_line: bool = False) -> None:
-    """Print `value` as JSON, indented or as one line."""
-    # Escaped where the output could not hold the characters: a replacement would lose them.
-    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    indent = None if is_line else 2
-    print(json.dumps(value, indent=indent, ensure_ascii=not is_unicode), flush=is_line)
-
-
 def plain(text: str) -> str:
     """Return `text` without control characters other than line ends and tabs.
 
     Spaces of other widths, and the joiners that some scripts and emoji need, are no danger.
     """
     return "".join(char for char in text if char.isprintable() or char in _HARMLESS)
+
+
+def print_json(value: object, *, is_line: bool = False) -> None:
+    """Print `value` as JSON; as one line, and at once, if `is_line`."""
+    # Escaped where the output could not hold the characters: a replacement would lose them.
+    is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    text = json.dumps(value, indent=None if is_line else 2, ensure_ascii=not is_unicode)
+    # JSON itself escapes fewer control characters than a terminal obeys.
+    print(_UNPRINTED.sub(_json_escape, text), flush=is_line)
+
+
+_UNPRINTED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _show_rich(result: WebSearchResult) -> None:

@@ -1,4 +1,4 @@
-"""Taking the tags out of a page that stand deeper than a converter goes; their text stays."""
+"""Taking out of a page what a converter trips over: tags that stand too deep or end nothing."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _ENDED_BY_THEIR_LIKE: Final = {
 
 
 def flattened(page: str, max_depth: int) -> str:
-    """Return `page` without the tags that stand deeper than `max_depth`.
+    """Return `page` without tags deeper than `max_depth`, and without end tags that end nothing.
 
-    A tree that is hundreds deep has no structure that anybody could see.
+    All text stays. A tree that is hundreds deep has no structure that anybody could see.
     """
     open_tags: list[str] = []
     dropped: dict[str, int] = {}

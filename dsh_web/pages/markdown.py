@@ -12,8 +12,9 @@ from .tidying import tidied
 
 __all__ = ["PageText", "to_markdown"]
 
-MAX_DEPTH: Final = 250
-"""Elements inside each other that are kept of a page that is too deep for the converter."""
+MAX_DEPTH: Final = 100
+"""Elements inside each other that are kept of a page that the converter cannot follow."""
+_LOSSES: Final = ("depth_limit_exceeded", "malformed_html")
 _OUTSIDE_MAIN: Final = [
     "nav",
     "footer",
@@ -56,8 +57,8 @@ def to_markdown(
     """
     # Surrogates cannot pass into compiled code, and no page has use for NUL.
     source = _SCRIPTED.sub("", html.replace("\0", "")).encode("utf-8", "replace").decode()
-    text, is_whole = _converted(source, base_url, main_content=main_content)
-    if not is_whole:
+    text, is_sound = _converted(source, base_url, main_content=main_content)
+    if not is_sound:
         text, _ = _converted(flattened(source, MAX_DEPTH), base_url, main_content=main_content)
     text = tidied(text)
     is_cut = max_chars is not None and len(text) > max_chars
@@ -65,7 +66,10 @@ def to_markdown(
 
 
 def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, bool]:
-    """Return the Markdown, and whether nothing was left out for standing too deep."""
+    """Return the Markdown, and whether the converter could follow the page.
+
+    It leaves out what stands too deep for it, and runs words together where end tags end nothing.
+    """
     # Here: the converter is compiled code that a program without pages need not load.
     from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
@@ -84,8 +88,8 @@ def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, 
         ),
     )
     result = convert(source, options)
-    is_whole = all(str(warning.kind) != "depth_limit_exceeded" for warning in result.warnings)
-    return (result.content or "").strip(), is_whole
+    is_sound = all(str(warning.kind) not in _LOSSES for warning in result.warnings)
+    return (result.content or "").strip(), is_sound
 
 
 # Every repetition below is bounded: a page of a million beginnings must not take for ever.

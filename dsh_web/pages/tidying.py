@@ -12,42 +12,77 @@ from typing import Final
 
 __all__ = ["tidied"]
 
-_PIECE: Final = re.compile(
-    # Code is left as it is: a fenced block, then a span.
-    r"^[ \t>]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??[ \t>]*(?P=fence)[ \t]*$"
-    r"|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
-    # At the beginning of a line these would begin a list.
-    r"|^[ \t]*(?:(?:[-*+>]|[0-9]{1,9}[.)])[ \t]+)*[0-9]{1,9}\\[.)]"
-    # Inside a line these characters are harmless.
-    r"|(?:(?<=\w)|(?<=\w[ ])|(?<=[^\s\w\\]))\\(?P<harmless>[-.+=~#>)*])"
-    # Brackets link nothing unless one of these follows.
-    r"|\\\[(?P<inside>[^\[\]\\\n]{0,300})\\\](?![(\[:])"
-    r"|\\."
-    # What is left of brackets and parentheses is a link of the converter's own making.
-    r"|\]\((?P<target><[^<>\n]*>|(?:\\.|[^\s()\\]|\((?:\\.|[^\s()\\])*\))*)"
-    r"(?:\s+\"(?:\\.|[^\"\\])*\")?\)",
-    re.MULTILINE | re.DOTALL,
+_SIGN: Final = re.compile(r"[`\\\]]")
+_CODE: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+"""A span, and a fenced block too: both end with as many backticks as they begin with."""
+_BRACKETED: Final = re.compile(r"\\\[([^\[\]\\\n]{0,300})\\\](?![(\[:])")
+"""Escaped brackets after which nothing follows that would make a link of them."""
+_TARGET: Final = re.compile(
+    r"\]\((<[^<>\n]*>|(?:\\.|[^\s()\\]|\((?:\\.|[^\s()\\])*\))*)(?:\s+\"(?:\\.|[^\"\\])*\")?\)",
+    re.DOTALL,
 )
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_LIST_START: Final = re.compile(r"[ \t]*(?:(?:[-*+>]|[0-9]{1,9}[.)])[ \t]+)*[0-9]{1,9}")
+_LONGEST_START: Final = 200
+"""Characters before a number that could still be the beginning of its line."""
+_HARMLESS: Final = frozenset("-.+=~#>)*")
+"""These mean something only where a line or a word begins."""
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _KEPT_SCHEMES: Final = ("http:", "https:", "mailto:")
-_NOT_IN_A_SCHEME = re.compile(r"[\x00-\x20\x7f<>]|%[01][0-9a-fA-F]|%20")
+_NOT_IN_A_SCHEME: Final = re.compile(r"[\x00-\x20\x7f<>]|%[01][0-9a-fA-F]|%20")
 
 
 def tidied(markdown: str) -> str:
     """Return the Markdown of a converted page with fewer escapes, and links to pages only."""
-    return _PIECE.sub(_piece, markdown)
+    pieces: list[str] = []
+    kept = position = 0
+    while (sign := _SIGN.search(markdown, position)) is not None:
+        at = sign.start()
+        position, replacement = _read(markdown, at)
+        if replacement is not None:
+            pieces += (markdown[kept:at], replacement)
+            kept = position
+    pieces.append(markdown[kept:])
+    return "".join(pieces)
 
 
-def _piece(found: re.Match[str]) -> str:
-    if found["harmless"] is not None:
-        return found["harmless"]
-    if found["inside"] is not None:
-        return f"[{found['inside']}]"
-    target = found["target"]
-    if target is None:
-        return found[0]
+def _read(text: str, at: int) -> tuple[int, str | None]:
+    """Return where what begins at `at` ends, and what takes its place; None: it stays."""
+    character = text[at]
+    if character == "`":
+        code = _CODE.match(text, at)
+        return (at + 1 if code is None else code.end()), None
+    if character == "]":
+        # The page's own brackets are escaped: this is a link of the converter's making.
+        target = _TARGET.match(text, at)
+        if target is None:
+            return at + 1, None
+        return target.end(), None if _leads_to_a_page(target[1]) else "]"
+    escaped = text[at + 1 : at + 2]
+    if escaped == "[":
+        bracketed = _BRACKETED.match(text, at)
+        if bracketed is not None:
+            return bracketed.end(), f"[{bracketed[1]}]"
+    elif escaped in _HARMLESS and escaped and _is_inside_a_line(text, at):
+        return at + 2, escaped
+    return at + 2, None
+
+
+def _is_inside_a_line(text: str, at: int) -> bool:
+    """Return whether what stands at `at` can begin neither a list nor a heading or a quote."""
+    before = text[at - 1 : at]
+    if not before or before == "\\" or (before.isspace() and before != " "):
+        return False
+    if before == " ":
+        return text[at - 2 : at - 1].isalnum()
+    if not before.isdigit():
+        return True
+    start = text.rfind("\n", max(0, at - _LONGEST_START), at) + 1
+    if not start and at > _LONGEST_START:
+        return True
+    return _LIST_START.fullmatch(text, start, at) is None
+
+
+def _leads_to_a_page(target: str) -> bool:
     # As a browser would read it: white space and controls do not count.
-    address = _NOT_IN_A_SCHEME.sub("", target)
-    scheme = _SCHEME.match(address)
-    is_kept = scheme is None or scheme[0].lower() in _KEPT_SCHEMES
-    return found[0] if is_kept else "]"
+    scheme = _SCHEME.match(_NOT_IN_A_SCHEME.sub("", target))
+    return scheme is None or scheme[0].lower() in _KEPT_SCHEMES

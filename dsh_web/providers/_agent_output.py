@@ -72,7 +72,7 @@ def annotations_of(reader: Reader, items: list[dict[str, Any]]) -> list[Annotati
             start, end = reader.integer(note, "start_index"), reader.integer(note, "end_index")
             if url is None or start is None or end is None:
                 continue
-            if end <= len(part["text"]):  # beyond its own part it would point into another
+            if 0 <= start and end <= len(part["text"]):  # else it would point into another part
                 title = reader.text(note, "title")
                 found.append(Annotation(url, title, offset + start, offset + end))
         offset += len(part["text"])
@@ -96,7 +96,9 @@ def references_in(
         if item.get("type") == "fetch_url_results"
         for entry in reader.items(item, "contents")
     ]
-    has_results = any(item.get("type") in _RESULT_LISTS for item in items)
+    has_results = any(
+        item.get("type") in _RESULT_LISTS and reader.items(item, "results") for item in items
+    )
     for number, entry in enumerate(pages[:1] if has_results else pages):
         url = web_url(entry.get("url")) if isinstance(entry, dict) else None
         if url is not None:

@@ -42,8 +42,8 @@ def add_sources(
     if results:
         numbers = _numbers(citations)
         for position, entry in enumerate(results, start=1):
-            url = entry.get("url") if isinstance(entry, dict) else None
-            ids = numbers.get(url, ()) if citations and isinstance(url, str) else (position,)
+            url = web_url(entry.get("url")) if isinstance(entry, dict) else None
+            ids = numbers.get(url or "", ()) if citations else (position,)
             sources.add_entry(entry, ids=ids)
     if sources.found:
         return
@@ -60,22 +60,30 @@ def references_in(
     """Return what the markers of the answer lead to.
 
     `[n]` is `citations[n-1]`, also where the richer list lacks that page; without such a list it
-    is `search_results[n-1]`. Titles come from `search_results`.
+    is `search_results[n-1]`. Titles come from the richer lists, matched by address.
     """
     results = reader.items(data, "search_results")
     listed = reader.items(data, "citations")
-    entries: list[Any] = [{"url": url} for url in listed] or results
-    entries = entries or list(_annotated_pages(reader, message))
-    titles: dict[str | None, str] = {}
-    for entry in entries if entries is results else (*results, *entries):
-        title = entry.get("title") if isinstance(entry, dict) else None
-        if isinstance(title, str) and title.strip():
-            titles.setdefault(web_url(entry.get("url")), title)
+    annotated = list(_annotated_pages(reader, message))
+    entries: list[Any] = [{"url": url} for url in listed] or results or annotated
+    titles: dict[str, str] = {}
+    for entry in (*results, *annotated):
+        url, title = _page(entry)
+        if url is not None and title is not None:
+            titles.setdefault(url, title)
     return {
-        ("web", number): Reference(url, titles.get(url))
-        for number, entry in enumerate(entries, start=1)
-        if isinstance(entry, dict) and (url := web_url(entry.get("url"))) is not None
+        ("web", number): Reference(url, title or titles.get(url))
+        for number, (url, title) in enumerate(map(_page, entries), start=1)
+        if url is not None
     }
+
+
+def _page(entry: Any) -> tuple[str | None, str | None]:
+    """Return the address and the title of an entry, as far as they are usable."""
+    if not isinstance(entry, dict):
+        return None, None
+    title = entry.get("title")
+    return web_url(entry.get("url")), title if isinstance(title, str) and title.strip() else None
 
 
 def _annotated_pages(reader: Reader, message: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -88,8 +96,9 @@ def _annotated_pages(reader: Reader, message: dict[str, Any]) -> Iterator[dict[s
 def _numbers(citations: list[Any]) -> dict[str, tuple[int, ...]]:
     numbers: dict[str, tuple[int, ...]] = {}
     for position, url in enumerate(citations, start=1):
-        if isinstance(url, str):
-            numbers[url] = (*numbers.get(url, ()), position)
+        address = web_url(url)
+        if address is not None:
+            numbers[address] = (*numbers.get(address, ()), position)
     return numbers
 
 

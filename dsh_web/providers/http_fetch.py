@@ -7,8 +7,10 @@ addresses and charsets. What must not be reached is decided in `dsh_web.addresse
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, NoReturn
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from .._version import __version__
 from ..addresses import refusal_of
@@ -41,12 +43,16 @@ from ..flow import (
     TransportError,
     WaitFor,
 )
+from ..page_cache import PageCache
 from ..pages.charset import Decoded, decode_page
 from ..pages.media_type import MediaType, read_media_type
 from ..pages.pdf import PdfText, pdf_text
 from ..pages.shed import shed_unseen
 from ..seam_fetch import HtmlBody, PdfBody, TextBody, WebFetchRequest, WebFetchResult
-from ..turns import Turns
+from ..turns import Turn, Turns
+
+if TYPE_CHECKING:
+    from ..page_rules import Asking, Kept
 
 __all__ = ["HttpFetchProvider"]
 
@@ -92,6 +98,8 @@ class HttpFetchProvider:
             What it returns is checked like everything else.
         dial: Returns where a connection to a checked address and port is really made, for example
             the entrance of a tunnel. Its answer is not checked.
+        cache: Keeps responses as their own headers allow (`Cache-Control` and the like), and
+            answers from them without a connection where those say so. Default: nothing is kept.
 
     Raises:
         InvalidRequestError: A domain is not one.
@@ -115,6 +123,7 @@ class HttpFetchProvider:
         max_connections_per_host: int | None = None,
         resolve: Callable[[str], Sequence[str]] | None = None,
         dial: Callable[[str, int], tuple[str, int]] | None = None,
+        cache: PageCache | None = None,
     ) -> None:
         self.max_url_length = max_url_length
         self.max_response_bytes = max_response_bytes
@@ -128,6 +137,11 @@ class HttpFetchProvider:
         self.max_connections_per_host = max_connections_per_host
         self._resolve = resolve
         self._dial = dial
+        self.cache = cache
+        # What came from elsewhere than the public web must not answer for it.
+        self._scope = "private" if allow_private_hosts else "public"
+        if resolve is not None or dial is not None:
+            self._scope += f" {uuid.uuid4().hex}"  # only this provider knows where these lead
         self._prepare()
 
     def _prepare(self) -> None:
@@ -160,6 +174,8 @@ class HttpFetchProvider:
         agent = self.user_agent
         if not agent.strip() or not agent.isascii() or not agent.isprintable():
             return "user_agent must be printable ASCII text"
+        if self.cache is not None and not isinstance(self.cache, PageCache):
+            return f"cache must be a PageCache, or None, not {type(self.cache).__name__}"
         return None
 
     # -- the flow ------------------------------------------------------------------------------
@@ -168,14 +184,15 @@ class HttpFetchProvider:
         """Return the flow of one fetch."""
         page = read_page_url(request.url, max_length=self.max_url_length)
         self._check_name(page)
-        with self._turns.ask(page.host) as turn:
-            if not turn.signal.cancelled:
-                yield WaitFor(turn.signal)
-            page, head = yield from self._open(page)
+        with _Stay(self._turns, page.host) as stay:
+            page, answer = yield from self._open(page, stay)
+            head = answer.head
             media_type = self._readable_type(page, head)
-            data = (yield from self._body(page)) if media_type else bytearray()
+            data = (yield from self._body(page, answer)) if media_type else bytearray()
         # The host's turn is over; what follows concerns nobody else.
         is_whole = len(data) <= self.max_response_bytes
+        if is_whole and (media_type is None or _is_delimited(head)):
+            yield from self._keep(answer, data)
         body: HtmlBody | TextBody | PdfBody
         if media_type is None:
             body, is_cut = TextBody(content=""), False
@@ -196,14 +213,14 @@ class HttpFetchProvider:
             body=body,
             # 206 without a range asked for: the server itself sends a part only.
             truncated=is_cut or head.status == 206,
+            cached=answer.kept is not None,
         )
 
-    def _open(self, page: PageUrl) -> Flow[tuple[PageUrl, HttpHead]]:
-        """Return the page at the end of all redirects, and its head."""
-        head: HttpHead
+    def _open(self, page: PageUrl, stay: _Stay) -> Flow[tuple[PageUrl, _Answer]]:
+        """Return the page at the end of all redirects, and the answer for it."""
         for hops in range(self.max_redirects + 1):
             try:
-                head = yield OpenStream(self._wire(page))
+                answer = yield from self._answer(page, stay)
             except BlockedUrlError as error:
                 if hops == 0:
                     raise
@@ -211,9 +228,11 @@ class HttpFetchProvider:
                 raise BlockedUrlError(error.message, code=WEB_REDIRECT_BLOCKED) from error
             except TransportError as error:
                 raise _failed(page, error) from error
+            head = answer.head
             location = head.headers.get("location")
             if head.status not in _REDIRECTS or location is None:
-                return page, head
+                return page, answer
+            yield from self._keep(answer, b"")
             page = self._followed(page, head.status, location)
         raise BlockedUrlError(
             f"{shown_page(page.url)} is the end of {self.max_redirects} redirects, which is as "
@@ -222,11 +241,70 @@ class HttpFetchProvider:
             status_code=head.status,
         )
 
-    def _wire(self, page: PageUrl) -> HttpRequest:
+    def _answer(self, page: PageUrl, stay: _Stay) -> Flow[_Answer]:
+        """Return the answer for one address: a kept one, or the head of what the server sends."""
+        asking = yield from self._look_up(page)
+        if asking is None:
+            yield from stay.begin()
+            return _Answer((yield OpenStream(self._wire(page))))
+        if asking.fresh is None and (yield from stay.begin()):
+            # One of those who went before may have fetched this very page.
+            asking = (yield from self._look_up(page)) or asking
+        if asking.fresh is not None:
+            return _Answer(asking.fresh.head, kept=asking.fresh)
+        head: HttpHead = yield OpenStream(self._wire(page, asking.conditions))
+        if head.status == 304 and asking.kept is not None and asking.conditions:
+            # Nothing follows; hearing so sets the connection free for others.
+            yield ReadChunk()
+            kept = asking.refreshed(head)
+            to_keep = None if kept is None else asking.worth_keeping(kept)
+            yield from self._keep(_Answer(head, to_keep=to_keep, outdated=asking.kept))
+            if kept is not None:
+                return _Answer(kept.head, kept=kept)
+            # It is about another page than the kept one, which helps nobody: once more, plainly.
+            asking = asking.afresh()
+            head = yield OpenStream(self._wire(page))
+        return _Answer(head, to_keep=asking.to_keep(head), outdated=asking.kept)
+
+    def _look_up(self, page: PageUrl) -> Flow[Asking | None]:
+        cache = self.cache
+        if cache is None:
+            return None
+        ask = functools.partial(cache.asking, page.url, self._sent, scope=self._scope)
+        asking: Asking = (yield Resolve(ask)) if cache.may_block else ask()
+        return asking
+
+    def _keep(self, answer: _Answer, body: bytes | bytearray | None = None) -> Flow[None]:
+        """Keep an answer that may be kept; one that it has replaced goes.
+
+        Args:
+            answer: What came.
+            body: The whole body; None: that of `answer.to_keep` itself.
+        """
+        cache, kept, outdated = self.cache, answer.to_keep, answer.outdated
+        if cache is None:
+            return
+        if kept is not None:
+            kept = kept if body is None else replace(kept, body=bytes(body))
+            change = functools.partial(cache.keep, kept, scope=self._scope)
+        elif outdated is not None and answer.head.status < 500:
+            change = functools.partial(cache.drop, outdated, scope=self._scope)
+        else:
+            return
+        if cache.may_block:
+            yield Resolve(change)
+        else:
+            change()
+
+    @property
+    def _sent(self) -> dict[str, str]:
+        return {"accept": _ACCEPT, "user-agent": self.user_agent}
+
+    def _wire(self, page: PageUrl, conditions: Mapping[str, str] | None = None) -> HttpRequest:
         return HttpRequest(
             "GET",
             page.url,
-            headers={"accept": _ACCEPT, "user-agent": self.user_agent},
+            headers={**self._sent, **(conditions or {})},
             # One more than is kept shows whether there was more.
             max_bytes=self.max_response_bytes + 1,
             when_too_large="cut",
@@ -313,7 +391,10 @@ class HttpFetchProvider:
             self._refuse_size(page, head, f"has {length[:20]} bytes")
         return media_type
 
-    def _body(self, page: PageUrl) -> Flow[bytearray]:
+    def _body(self, page: PageUrl, answer: _Answer) -> Flow[bytearray]:
+        if answer.kept is not None:
+            # Another provider, with another limit, may have kept it.
+            return bytearray(answer.kept.body[: self.max_response_bytes + 1])
         data = bytearray()
         try:
             # Beyond the cap nothing is read, so that the connection is closed, not drained.
@@ -377,6 +458,50 @@ class HttpFetchProvider:
             code=WEB_FETCH_TOO_LARGE,
             status_code=head.status,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What answers a request: the head, and what the cache has to do with it."""
+
+    head: HttpHead
+    kept: Kept | None = None
+    """Set if a kept response is the answer, body and all; else the body is still to be read."""
+    to_keep: Kept | None = None
+    """What to keep once the body is whole."""
+    outdated: Kept | None = None
+    """What was kept until now."""
+
+
+class _Stay:
+    """A fetch's stay with a host. Its turn is asked for once a connection is needed."""
+
+    def __init__(self, turns: Turns, host: str) -> None:
+        self._turns = turns
+        self._host = host
+        self._turn: Turn | None = None
+
+    def begin(self) -> Flow[bool]:
+        """Wait for the turn, unless it has come already; return whether that took its time."""
+        if self._turn is not None:
+            return False
+        self._turn = self._turns.ask(self._host)
+        if self._turn.signal.cancelled:
+            return False
+        yield WaitFor(self._turn.signal)
+        return True
+
+    def __enter__(self) -> _Stay:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._turn is not None:
+            self._turns.end(self._turn)
+
+
+def _is_delimited(head: HttpHead) -> bool:
+    """Return whether the body says where it ends: else it may have been cut on its way."""
+    return "content-length" in head.headers or "transfer-encoding" in head.headers
 
 
 def _failed(page: PageUrl, error: TransportError) -> ProviderError:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dsh_web import (
     PerplexityAgentProvider,
     PerplexitySearchProvider,
     PerplexitySonarProvider,
+    WebSearchRequest,
     WebSearchResult,
     WebSearchSource,
 )
 from dsh_web.citations import CitationContract, read_again, with_citations
 from dsh_web.merge import cap_sources, merge_results
 from tests.core.perplexity import KEY, agent_body, ask, found, page, said, search_body, sonar_body
-from tests.flows import reply
+from tests.flows import frames, play_stream, reply
 
 ONE, TWO, THREE = (f"https://site{number}.example/" for number in (1, 2, 3))
 
@@ -78,6 +81,12 @@ def test_a_run_that_only_fetched_counts_its_pages_from_zero() -> None:
     assert ["One", None, None] == [record.title for record in result.citations]
 
 
+def test_a_search_that_found_nothing_leaves_the_pages_to_count() -> None:
+    result = agent(found(), fetched({"url": ONE}, {"url": TWO}), said("A[web:1]."))
+
+    assert [("[web:1]", TWO)] == links(result)
+
+
 def test_beside_results_only_zero_means_a_page() -> None:
     result = agent(
         found(page(1, ONE)), fetched({"url": TWO}, {"url": THREE}), said("A[0] B[1] C[2].")
@@ -93,6 +102,7 @@ def test_annotations_point_into_their_own_part_of_the_text() -> None:
         "annotations": [
             {"type": "url_citation", "url": TWO, "title": "T", "start_index": 2, "end_index": 5},
             {"type": "url_citation", "url": TWO, "start_index": 2, "end_index": 50},
+            {"type": "url_citation", "url": THREE, "start_index": -4, "end_index": -1},
             {"type": "url_citation", "url": "javascript:x", "start_index": 2, "end_index": 5},
             {"type": "url_citation", "url": TWO, "start_index": "2", "end_index": None},
         ],
@@ -121,6 +131,37 @@ def test_a_sonar_marker_is_a_place_in_the_flat_list_with_titles_of_the_rich_one(
     assert "perplexity-sonar/2026-06" == result.citation_contract
 
 
+def test_a_title_is_that_of_the_entry_itself_if_it_has_one() -> None:
+    rich = [{"url": ONE, "title": "Cached"}, {"url": ONE, "title": "Live"}]
+
+    titles = [record.title for record in sonar("A[1] B[2].", search_results=rich).citations]
+
+    assert ["Cached", "Live"] == titles
+
+
+def test_white_space_around_an_address_separates_no_source_from_its_number() -> None:
+    result = sonar("A[1].", citations=[f" {ONE}"], search_results=[{"url": ONE, "title": "One"}])
+
+    assert [("[1]", ONE)] == links(result)
+    assert (1,) == result.sources[0].ids
+
+
+def test_a_gateway_that_kept_only_annotations_has_numbers_and_titles() -> None:
+    notes = [
+        {"type": "url_citation", "url_citation": {"url": ONE, "title": "One", "start_index": 0}},
+        {"type": "url_citation", "url_citation": {"url": None}},
+        {"type": "url_citation", "url_citation": {"url": TWO, "title": "Two", "end_index": 0}},
+    ]
+    body = sonar_body("A[1] B[2] C[3].")
+    body["choices"][0]["message"]["annotations"] = notes
+
+    for more in ({}, {"citations": [ONE, None, TWO]}):
+        result = ask(PerplexitySonarProvider(api_key=KEY), reply({**body, **more}))[1]
+
+        assert [("[1]", ONE), ("[2]", None), ("[3]", TWO)] == links(result)
+        assert ["One", None, "Two"] == [record.title for record in result.citations]
+
+
 @pytest.mark.parametrize("citations", [None, []])
 def test_without_a_flat_list_it_is_a_place_in_the_rich_one(citations: object) -> None:
     rich = [{"url": None, "title": "lost"}, {"url": TWO, "title": "Two"}]
@@ -143,6 +184,42 @@ def test_the_search_api_has_no_answer_to_cite() -> None:
     result = ask(PerplexitySearchProvider(api_key=KEY), reply(search_body(page(1))))[1]
 
     assert ((), None) == (result.citations, result.citation_contract)
+
+
+# -- streams -----------------------------------------------------------------------------------
+
+TEXT = "Tea[1][2], salt[web:1, web:7].\n\n- `a[1]`\n- Rye[2]"
+PIECES = st.lists(st.integers(0, len(TEXT)), max_size=8).map(
+    lambda cuts: [
+        TEXT[start:end]
+        for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(TEXT)], strict=True)
+    ]
+)
+
+
+@given(PIECES)
+def test_a_marker_that_a_stream_cuts_is_read_once(pieces: list[str]) -> None:
+    pages = found(page(1, ONE), page(2, TWO))
+    whole = agent_body(pages, said(TEXT))
+    run = [
+        {"type": "response.output_item.done", "output_index": 0, "item": pages},
+        *({"type": "response.output_text.delta", "delta": piece} for piece in pieces),
+        {"type": "response.completed", "response": whole},
+    ]
+    lists = {"citations": [ONE, TWO]}
+    chat = [
+        *({"choices": [{"index": 0, "delta": {"content": piece}}], **lists} for piece in pieces),
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], **lists},
+    ]
+
+    for provider, sent, unstreamed in (
+        (PerplexityAgentProvider(api_key=KEY), run, agent(pages, said(TEXT))),
+        (PerplexitySonarProvider(api_key=KEY), chat, sonar(TEXT, **lists)),
+    ):
+        result = play_stream(provider.stream_flow(WebSearchRequest(query="q")), frames(*sent))
+        assert result.result is not None
+        assert unstreamed.citations == result.result.citations
+        assert 5 == len(result.result.citations)
 
 
 # -- any provider ------------------------------------------------------------------------------
@@ -232,3 +309,98 @@ def test_a_contract_of_your_own_reads_again_too() -> None:
 
     assert [("note", ONE)] == [(record.source_type, record.url) for record in result.citations]
     assert "mine/2" == result.citation_contract
+
+
+def annotated(text: str, url: str, start: int, end: int) -> dict[str, Any]:
+    """Return a message with one annotation."""
+    message = said(text)
+    message["content"][0]["annotations"] = [
+        {"type": "url_citation", "url": url, "start_index": start, "end_index": end}
+    ]
+    return message
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        agent(fetched({"url": ONE}), said("A[web:0] B[web:1].")),
+        agent(fetched({"url": ONE}, {"url": TWO}), said("A[web:0] B[web:1].")),
+        agent(found({"url": ONE, "title": "No id"}), said("A[1].")),
+        agent(found(page(1, ONE)), found(page(1, TWO)), said("A[1].")),
+        agent(found(page(1, ONE)), annotated("A[9] B[9].", TWO, 1, 4)),
+        agent(found(page(9, ONE)), annotated("A[9] B[9] C[9,9].", TWO, 1, 4)),
+        agent(found(page(4, ONE)), annotated("Zinc fell.", ONE, 0, 9)),
+        agent(found(page(4, ONE)), annotated("Zinc fell. Iron rose.[5]", ONE, 0, 9)),
+        sonar("A[1][2].", citations=[ONE], search_results=[{"url": TWO}, {"url": THREE}]),
+        sonar("A[1-3], in [2019].", citations=[ONE, TWO, THREE]),
+        sonar('{"ranks": [1]}', citations=[ONE]),
+    ],
+    ids=lambda result: repr(result.content),
+)
+@pytest.mark.parametrize("most", [None, 0])
+def test_a_vendors_answer_reads_again_to_the_same_records(
+    result: WebSearchResult, most: int | None
+) -> None:
+    kept = WebSearchResult.model_validate_json(cap_sources(result, most).model_dump_json())
+
+    assert result.citations == read_again(kept).citations
+    assert links(result) == links(read_again(kept, contract="markers/1"))
+
+
+PIECE = st.sampled_from(
+    [
+        "Tea",
+        " ",
+        ". ",
+        "[1]",
+        "[2]",
+        "[web:0]",
+        "[web:1]",
+        "[1, 2]",
+        "[1-2]",
+        "[9]",
+        "[file:1]",
+        "[2019]",
+        "`",
+        "```\n",
+        "\n\n",
+        "- ",
+        "$",
+        "<think>",
+        "{",
+        "}",
+        "[1](https://a.example)",
+    ]
+)
+NOTES = st.lists(
+    st.tuples(st.sampled_from([ONE, TWO, THREE]), st.integers(-2, 30), st.integers(-2, 30)),
+    max_size=3,
+)
+
+
+@given(
+    st.lists(PIECE, max_size=14).map("".join),
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([ONE, TWO])), max_size=3),
+    st.booleans(),
+    NOTES,
+    st.none() | st.integers(0, 2),
+)
+def test_reading_any_answer_again_changes_nothing(
+    text: str,
+    results: list[tuple[int, str]],
+    has_pages: bool,
+    notes: list[tuple[str, int, int]],
+    most: int | None,
+) -> None:
+    message = said(text)
+    message["content"][0]["annotations"] = [
+        {"url": url, "start_index": start, "end_index": end} for url, start, end in notes
+    ]
+    items = [found(*(page(number, url) for number, url in results)), message]
+    if has_pages:
+        items.insert(0, fetched({"url": THREE}))
+    result = cap_sources(agent(*items), most)
+    merged = merge_results(["p", "q"], [result, result], most)
+
+    assert result.citations == read_again(result).citations
+    assert merged.citations == read_again(merged).citations

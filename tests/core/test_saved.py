@@ -11,15 +11,27 @@ from hypothesis import strategies as st
 
 from dsh_web import (
     InvalidRequestError,
+    PerplexityAgentProvider,
+    PerplexitySonarProvider,
     ProviderError,
     WebError,
+    WebSearchRequest,
     WebSearchResult,
     WebSearchSource,
     read_saved,
 )
 from dsh_web.citations import Citation
-from tests.core.perplexity import agent_body, found, page, said, search_body, sonar_body
-from tests.flows import frames
+from tests.core.perplexity import (
+    KEY,
+    agent_body,
+    ask,
+    found,
+    page,
+    said,
+    search_body,
+    sonar_body,
+)
+from tests.flows import frames, play_stream, reply
 
 PAGES = found(page(1), page(2))
 SONAR = sonar_body("Bees dance[1].", citations=["https://site1.example/"])
@@ -55,6 +67,9 @@ CHUNKS = frames(
 )
 
 
+ARTIFACT = {"schema": 1, "kind": "web_search", "result": read_saved(LOW).model_dump(mode="json")}
+
+
 @pytest.mark.parametrize(
     ("data", "provider", "marker"),
     [
@@ -66,11 +81,14 @@ CHUNKS = frames(
         (STREAM.decode(), "perplexity", "[1]"),
         (CHUNKS, "perplexity-sonar", "[1]"),
         (read_saved(LOW).model_dump(mode="json"), "perplexity", "[web:1]"),
-        (
-            {"schema": 1, "kind": "web_search", "result": read_saved(LOW).model_dump(mode="json")},
-            "perplexity",
-            "[web:1]",
-        ),
+        (ARTIFACT, "perplexity", "[web:1]"),
+        ({"type": "tool", "content": "text", "artifact": ARTIFACT}, "perplexity", "[web:1]"),
+        ({"tool_name": "web_search", "raw_output": ARTIFACT}, "perplexity", "[web:1]"),
+        ({"request": "q", "response": json.dumps(SONAR)}, "perplexity-sonar", "[1]"),
+        ({"request": "q", "response": STREAM.decode()}, "perplexity", "[1]"),
+        ({"id": "job", "status": "COMPLETED", "response": SONAR}, "perplexity-sonar", "[1]"),
+        ({"provider": "Perplexity", **SONAR}, "perplexity-sonar", "[1]"),
+        ("id: 1\n" + STREAM.decode(), "perplexity", "[1]"),
     ],
 )
 def test_whatever_was_stored_is_read(data: Any, provider: str, marker: str) -> None:
@@ -88,11 +106,45 @@ def test_a_search_body_has_sources_and_no_answer() -> None:
     assert ("perplexity-search", None, 1) == (result.provider, result.content, len(result.sources))
 
 
-def test_a_kept_body_can_be_replayed() -> None:
-    result = read_saved(FAST)
-    kept = result.model_copy(update={"raw": FAST})
+@pytest.mark.parametrize(
+    ("provider", "body", "stream"),
+    [
+        (PerplexitySonarProvider(api_key=KEY), SONAR, CHUNKS),
+        (PerplexityAgentProvider(api_key=KEY), FAST, STREAM),
+    ],
+)
+def test_a_kept_body_can_be_replayed(provider: Any, body: Any, stream: bytes) -> None:
+    _, result = ask(provider, reply(body), include_raw=True)
+    request = WebSearchRequest(query="q", include_raw=True)
+    heard = play_stream(provider.stream_flow(request), stream).result
 
-    assert result == read_saved(kept.raw)
+    for kept in (result, heard):
+        assert kept is not None
+        assert kept.raw is not None
+        assert kept.model_copy(update={"raw": None}) == read_saved(kept.raw)
+    assert ask(provider, reply(body))[1].raw is None
+
+
+def test_a_dump_without_its_defaults_is_a_result() -> None:
+    dump = WebSearchResult(provider="toy", content="A[1].").model_dump(exclude_defaults=True)
+
+    assert ["[1]"] == [record.raw_marker for record in read_saved(dump).citations]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        sonar_body("A\ud800[1]", citations=["https://a.example/"]),
+        json.dumps(sonar_body("A\ud800[1]", citations=["https://a.example/"])),
+        {"provider": "toy", "content": "A\ud800[1]", "sources": [{"url": "https://a.example/"}]},
+    ],
+)
+def test_half_a_character_keeps_nothing_from_being_stored_again(data: Any) -> None:
+    result = read_saved(data)
+
+    assert "A\ufffd[1]" == result.content
+    assert ["https://a.example/"] == [record.url for record in result.citations]
+    assert result == WebSearchResult.model_validate_json(result.model_dump_json())
 
 
 def test_a_result_stored_before_there_were_records_is_read() -> None:
@@ -108,7 +160,9 @@ def test_a_result_stored_before_there_were_records_is_read() -> None:
     ("data", "message"),
     [
         ("no json", "x.json is not JSON"),
-        ("[1]", "x.json is not a JSON object"),
+        ("1", "x.json is not a JSON object"),
+        ("[1]", "x.json is a list: give its members one by one"),
+        ({"choices": {1, 2}}, "x.json is not decoded JSON"),
         (5, "x.json is not a JSON object"),
         ({}, "x.json is no answer that is known here"),
         (
