@@ -14,16 +14,20 @@ __all__ = ["ascii_host", "normalize_domains"]
 _SHAPE = re.compile(r"\.?[\w-]+(\.[\w-]+)*(/\S*)?", re.UNICODE)
 
 
-def normalize_domains(values: Iterable[Any]) -> tuple[str, ...]:
+def normalize_domains(values: Iterable[Any], *, keep_www: bool = False) -> tuple[str, ...]:
     """Return the sites without scheme, `www.`, port or trailing slash, lower-case, each once.
+
+    Args:
+        values: Sites as people write them.
+        keep_www: Leave `www.` where it stands, for lists in which a wider site would let more in.
 
     Raises:
         InvalidRequestError: A value is not a site; the message names it and says what is.
     """
-    return tuple(dict.fromkeys(_normalize(value) for value in values))
+    return tuple(dict.fromkeys(_normalize(value, keep_www=keep_www) for value in values))
 
 
-def _normalize(value: Any) -> str:
+def _normalize(value: Any, *, keep_www: bool) -> str:
     text = value.strip() if isinstance(value, str) else ""
     if text.startswith("-"):
         raise InvalidRequestError(f"{value!r}: put sites to leave out into exclude_domains")
@@ -33,7 +37,8 @@ def _normalize(value: Any) -> str:
         )
     rest = re.sub(r"^[a-z][a-z0-9+.-]*://", "", text, flags=re.IGNORECASE)
     host, slash, path = rest.partition("/")
-    host = _without_www(re.sub(r":\d+$", "", host.lower()).rstrip("."))
+    host = re.sub(r":\d+$", "", host.lower()).rstrip(".")
+    host = host if keep_www else _without_www(host)
     path = path.split("?")[0].split("#")[0].rstrip("/")
     domain = _ascii(host) + (slash + path if path else "")
     if not _SHAPE.fullmatch(domain):

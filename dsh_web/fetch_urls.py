@@ -173,7 +173,7 @@ def _segments(path: str) -> list[str]:
 
 def shown_page(url: str) -> str:
     """Return `url` for messages: without credentials, query and fragment, and not endless."""
-    start = re.match(r"[a-zA-Z][a-zA-Z0-9+.-]{0,20}:(//)?|//", url)
+    start = re.match(r"[a-zA-Z][a-zA-Z0-9+.-]{0,20}:[/\\]{0,3}|[/\\]{2,3}", url)
     head = start[0] if start else ""
     authority, slash, path = re.split(r"[?#]", url[len(head) :], maxsplit=1)[0].partition("/")
     text = head + authority.rpartition("@")[2] + slash + path

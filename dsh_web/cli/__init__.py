@@ -34,11 +34,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return 0
+    except OSError as error:
+        # A full disk, say; what else can go wrong has been told by the command itself.
+        _abandon_stdout()
+        print(f"dsh-web: error: {error.strerror or error}", file=sys.stderr)
+        return 1
     return status
 
 
 def _never_fail_to_encode() -> None:
-    """Let a terminal that is not UTF-8 show `?` instead of ending the program."""
+    """Let a terminal that is not UTF-8 show `?`, and a closed one nothing, instead of failing."""
+    if sys.stdout is None:  # closed by whoever started the program
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the program runs
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in _STRICT:
         sys.stdout.reconfigure(errors="replace")
 

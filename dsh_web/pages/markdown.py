@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from .depth import flattened
+from .depth import flattened, is_heavily_indented
 from .tidying import tidied
 
 __all__ = ["PageText", "to_markdown"]
@@ -56,13 +56,23 @@ def to_markdown(
         max_chars: Cap on the Markdown in code points; None: no cap.
     """
     # Surrogates cannot pass into compiled code, and no page has use for NUL.
-    source = _SCRIPTED.sub("", html.replace("\0", "")).encode("utf-8", "replace").decode()
-    text, is_sound = _converted(source, base_url, main_content=main_content)
-    if not is_sound:
-        text, _ = _converted(flattened(source, MAX_DEPTH), base_url, main_content=main_content)
+    source = _whole_elements(html.replace("\0", "")).encode("utf-8", "replace").decode()
+    text = _markdown(source, base_url, main_content=main_content)
+    if main_content and not text:
+        # A page that is all form or all navigation: better whole than nothing.
+        text = _markdown(source, base_url, main_content=False)
     text = tidied(text)
     is_cut = max_chars is not None and len(text) > max_chars
     return PageText(text[:max_chars].rstrip() if is_cut else text, _title(html), is_cut)
+
+
+def _markdown(source: str, base_url: str, *, main_content: bool) -> str:
+    if is_heavily_indented(source):
+        source = flattened(source, MAX_DEPTH)
+    text, is_sound = _converted(source, base_url, main_content=main_content)
+    if not is_sound:
+        text, _ = _converted(flattened(source, MAX_DEPTH), base_url, main_content=main_content)
+    return text
 
 
 def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, bool]:
@@ -71,7 +81,12 @@ def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, 
     It leaves out what stands too deep for it, and runs words together where end tags end nothing.
     """
     # Here: the converter is compiled code that a program without pages need not load.
-    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+    from html_to_markdown import (
+        ConversionError,
+        ConversionOptions,
+        PreprocessingOptions,
+        convert,
+    )
 
     options = ConversionOptions(
         autolinks=False,
@@ -87,23 +102,44 @@ def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, 
             preset="minimal", remove_navigation=False, remove_forms=False
         ),
     )
-    result = convert(source, options)
+    try:
+        result = convert(source, options)
+    except ConversionError:
+        # It takes some beginnings, `%PDF` or control characters, for files of other kinds.
+        result = convert(f"<!DOCTYPE html>\n<p>{_CONTROLS.sub(' ', source)}", options)
     is_sound = all(str(warning.kind) not in _LOSSES for warning in result.warnings)
     return (result.content or "").strip(), is_sound
 
 
 # Every repetition below is bounded: a page of a million beginnings must not take for ever.
-_TITLE = re.compile(r"<title(?:\s[^<>]{0,500})?>([^<]{0,2000})", re.IGNORECASE)
+_TITLE = re.compile(
+    r"<!--.*?-->|<title(?:\s[^<>]{0,500})?>(.{0,2000}?)(?:</title|\Z)", re.IGNORECASE | re.DOTALL
+)
+_HEAD: Final = 100_000
+"""Characters in which a page names its title, if it does."""
 
 
 def _title(page: str) -> str | None:
-    found = _TITLE.search(page)
-    return " ".join(entities.unescape(found[1]).split()) or None if found else None
+    for found in _TITLE.finditer(page, 0, _HEAD):
+        if found[1] is not None:
+            return " ".join(entities.unescape(found[1]).split()) or None
+    return None
 
 
-# So that the text of such a link is not left in brackets; `tidied` finds those that hide better.
-_SCRIPTED = re.compile(
-    r"""\b(?:href|src)\s{0,9}=\s{0,9}(?:"\s{0,9}(?:javascript|vbscript|data):[^"<>]{0,5000}"|"""
-    r"""'\s{0,9}(?:javascript|vbscript|data):[^'<>]{0,5000}')""",
-    re.IGNORECASE,
-)
+_CONTROLS = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_UNSEEN: Final = ("script", "style", "template", "noscript")
+
+
+def _whole_elements(page: str) -> str:
+    """Return `page` without a script or the like that it breaks off in: it would pass for text."""
+    lowered = page.lower()
+    for name in _UNSEEN:
+        start = lowered.rfind(f"<{name}")
+        if start >= 0 and f"</{name}" not in lowered[start:] and _begins_a_tag(page, start, name):
+            page, lowered = page[:start], lowered[:start]
+    return page
+
+
+def _begins_a_tag(page: str, start: int, name: str) -> bool:
+    following = page[start + len(name) + 1 : start + len(name) + 2]
+    return not following or following.isspace() or following in "/>"

@@ -8,6 +8,7 @@ nobody waits for the result any more.
 from __future__ import annotations
 
 import io
+import logging
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -31,6 +32,8 @@ _LIMITS: Final[dict[str, Any]] = {
     # Never another program over a stranger's file; pictures are not read anyway.
     "jbig2dec_binary": None,
 }
+
+_NO_HANDLER: Final = logging.NullHandler()
 
 _MISSING: Final = 'is a PDF, and reading those needs an extra: pip install "dsh-web[pdf]"'
 
@@ -64,6 +67,8 @@ def pdf_text(
         import pypdf
     except ImportError as error:
         raise UnusablePageError(_MISSING) from error
+    # Its remarks on damaged files are for programs that configure logging, not for every terminal.
+    logging.getLogger("pypdf").addHandler(_NO_HANDLER)
     work = _Work(max_chars, stop)
     try:
         with pypdf.apply_configuration(**_LIMITS):

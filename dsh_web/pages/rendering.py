@@ -64,8 +64,11 @@ def _assembled(page: WebPage, text: str, is_cut: bool, boundaries: bool) -> str:
     return "\n\n".join([*parts, CUT] if is_cut else parts)
 
 
+_INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+"""Characters that could hide in a line, or turn it round. Joiners, which scripts need, stay."""
 _OURS = re.compile(
-    r"^(?=[^\S\n]*(?:Fetched\s[^\n]*\(HTTP\s|\(The page (?:was cut|has no)))",
+    r"^(?=(?:[^\S\n]|[*_>#+`~-]|[0-9]{1,9}[.)])*+"
+    r"(?:Fetched\s[^\n]*\(HTTP\s|\(The page (?:was cut|has no)))",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -75,4 +78,4 @@ def _unforged(text: str) -> str:
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     # Every line end that a reader may take for one.
     lines = re.sub("[\v\f\x1c-\x1e\x85\u2028\u2029]", "\n", lines)
-    return _OURS.sub("> ", lines)
+    return _OURS.sub("> ", _INVISIBLE.sub("", lines))

@@ -12,8 +12,14 @@ from collections.abc import Iterator
 __all__ = ["shed_unseen"]
 
 _UNSEEN = ("script", "style", "svg", "noscript", "template")
-_START = re.compile(rf"<(?:({'|'.join(_UNSEEN)})(?=[\s/>])|!--)", re.IGNORECASE)
-_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN}
+_TEXT_ONLY = ("title", "textarea")
+"""What looks like a tag in these is text, and stays."""
+_START = re.compile(
+    rf"<(?:({'|'.join((*_UNSEEN, *_TEXT_ONLY))})(?=[\s/>])|!--(?:-?>)?)", re.IGNORECASE
+)
+_ENDS = {
+    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in (*_UNSEEN, *_TEXT_ONLY)
+}
 _COMMENT_END = re.compile(r"--!?>")
 _INLINED = re.compile(r"(data:[\w/+.-]{0,60};base64,)[A-Za-z0-9+/=%]{200,}")
 _BLANK = re.compile(r"\s{3,}")
@@ -34,11 +40,18 @@ def _seen(page: str) -> Iterator[str]:
     kept = position = 0
     while (start := _START.search(page, position)) is not None:
         name = (start[1] or "").lower()
+        if start[0].endswith(">"):  # `<!-->`, which is all of a comment
+            yield page[kept : start.start()]
+            kept = position = start.end()
+            continue
         end = -1 if name in endless else _end(page, name, start.end())
         if end < 0:
             # Not looked for again: a page of a million beginnings would take for ever.
             endless.add(name)
             position = start.end()
+            continue
+        if name in _TEXT_ONLY:
+            position = end
             continue
         yield page[kept : start.start()]
         kept = position = end

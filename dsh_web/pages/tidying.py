@@ -12,7 +12,7 @@ from typing import Final
 
 __all__ = ["tidied"]
 
-_SIGN: Final = re.compile(r"[`\\\]]")
+_SIGN: Final = re.compile(r"[`\\\[\]]")
 _CODE: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 """A span, and a fenced block too: both end with as many backticks as they begin with."""
 _BRACKETED: Final = re.compile(r"\\\[([^\[\]\\\n]{0,300})\\\](?![(\[:])")
@@ -34,9 +34,21 @@ _NOT_IN_A_SCHEME: Final = re.compile(r"[\x00-\x20\x7f<>]|%[01][0-9a-fA-F]|%20")
 def tidied(markdown: str) -> str:
     """Return the Markdown of a converted page with fewer escapes, and links to pages only."""
     pieces: list[str] = []
+    opened: list[int] = []
     kept = position = 0
     while (sign := _SIGN.search(markdown, position)) is not None:
         at = sign.start()
+        character = markdown[at]
+        if character == "[":
+            # A piece of its own, which goes if its link turns out to lead nowhere.
+            pieces += (markdown[kept:at], "[")
+            opened.append(len(pieces) - 1)
+            kept = position = at + 1
+            continue
+        if character == "]":
+            pieces.append(markdown[kept:at])
+            kept = position = _end_of_link(markdown, at, pieces, opened)
+            continue
         position, replacement = _read(markdown, at)
         if replacement is not None:
             pieces += (markdown[kept:at], replacement)
@@ -45,18 +57,37 @@ def tidied(markdown: str) -> str:
     return "".join(pieces)
 
 
+def _end_of_link(text: str, at: int, pieces: list[str], opened: list[int]) -> int:
+    """Write the end of a link or picture to `pieces`, and return where it ends in `text`.
+
+    The page's own brackets are escaped: this is of the converter's making. A title, which no reader
+    of the page sees, goes; and so does the link where it leads to no page.
+    """
+    target = _TARGET.match(text, at)
+    start = opened.pop() if opened else None
+    if target is None:
+        pieces.append("]")
+        return at + 1
+    is_picture = start is not None and pieces[start - 1].endswith("!")
+    if start is not None and is_picture:
+        # A line of its own could begin a list or a heading.
+        pieces[start + 1 :] = [" ".join("".join(pieces[start + 1 :]).split())]
+    if _leads_to_a_page(target[1]):
+        pieces.append(f"]({target[1]})")
+    elif start is None:
+        pieces.append("]")
+    else:
+        pieces[start] = ""
+        if is_picture:
+            pieces[start - 1] = pieces[start - 1][:-1]
+    return target.end()
+
+
 def _read(text: str, at: int) -> tuple[int, str | None]:
-    """Return where what begins at `at` ends, and what takes its place; None: it stays."""
-    character = text[at]
-    if character == "`":
+    """Return where the code or escape at `at` ends, and what takes its place; None: it stays."""
+    if text[at] == "`":
         code = _CODE.match(text, at)
         return (at + 1 if code is None else code.end()), None
-    if character == "]":
-        # The page's own brackets are escaped: this is a link of the converter's making.
-        target = _TARGET.match(text, at)
-        if target is None:
-            return at + 1, None
-        return target.end(), None if _leads_to_a_page(target[1]) else "]"
     escaped = text[at + 1 : at + 2]
     if escaped == "[":
         bracketed = _BRACKETED.match(text, at)
@@ -84,5 +115,8 @@ def _is_inside_a_line(text: str, at: int) -> bool:
 
 def _leads_to_a_page(target: str) -> bool:
     # As a browser would read it: white space and controls do not count.
-    scheme = _SCHEME.match(_NOT_IN_A_SCHEME.sub("", target))
+    address = _NOT_IN_A_SCHEME.sub("", target)
+    scheme = _SCHEME.match(address)
+    if not address:
+        return False
     return scheme is None or scheme[0].lower() in _KEPT_SCHEMES

@@ -119,7 +119,7 @@ class HttpFetchProvider:
         user_agent: str = f"dsh-web/{__version__}",
         allow_private_hosts: bool = False,
         allow_domains: str | Iterable[str] | None = None,
-        deny_domains: str | Iterable[str] = (),
+        deny_domains: str | Iterable[str] | None = (),
         max_connections_per_host: int | None = None,
         resolve: Callable[[str], Sequence[str]] | None = None,
         dial: Callable[[str, int], tuple[str, int]] | None = None,
@@ -132,8 +132,9 @@ class HttpFetchProvider:
         self.max_redirects = max_redirects
         self.user_agent = user_agent
         self.allow_private_hosts = allow_private_hosts
-        self.allow_domains = None if allow_domains is None else _sites(allow_domains)
-        self.deny_domains = _sites(deny_domains)
+        # `www.github.io` must not come to mean all that anybody publishes under `github.io`.
+        self.allow_domains = None if allow_domains is None else _sites(allow_domains, keep_www=True)
+        self.deny_domains = _sites(deny_domains or ())
         self.max_connections_per_host = max_connections_per_host
         self._resolve = resolve
         self._dial = dial
@@ -165,6 +166,9 @@ class HttpFetchProvider:
                 return f"{name} must be 1 or more, not {getattr(self, name)!r}"
         if not _is_int(self.max_redirects) or self.max_redirects < 0:
             return f"max_redirects must be 0 or more, not {self.max_redirects!r}"
+        if not isinstance(self.allow_private_hosts, bool):
+            # A text such as "false" would open what it was meant to close.
+            return f"allow_private_hosts must be True or False, not {self.allow_private_hosts!r}"
         limit = self.max_connections_per_host
         if limit is not None and (not _is_int(limit) or limit < 1):
             return f"max_connections_per_host must be 1 or more, or None, not {limit!r}"
@@ -512,8 +516,9 @@ def _failed(page: PageUrl, error: TransportError) -> ProviderError:
     )
 
 
-def _sites(domains: str | Iterable[str]) -> tuple[str, ...]:
-    return normalize_domains([domains] if isinstance(domains, str) else domains)
+def _sites(domains: str | Iterable[str], *, keep_www: bool = False) -> tuple[str, ...]:
+    listed = [domains] if isinstance(domains, str) else domains
+    return normalize_domains(listed, keep_www=keep_www)
 
 
 def _is_int(value: Any) -> bool:

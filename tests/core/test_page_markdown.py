@@ -142,6 +142,62 @@ def test_links_lead_to_pages_only(address):
     assert "](" not in text
 
 
+@pytest.mark.parametrize(
+    "html", ["<blockquote><ul><li>" * 250 + "<br>x" * 10_000, "<blockquote>" * 200 + "<br>x" * 9999]
+)
+def test_prefixes_do_not_make_a_huge_page_of_a_small_one(html):
+    text = markdown(html)
+
+    assert text.count("x") >= 9999
+    assert len(text) < 20 * len(html)
+
+
+def test_a_page_that_teaches_html_keeps_its_code():
+    html = '<code>&lt;a href="javascript:void(0)"&gt;</code><pre>el.href="javascript:f()"</pre>'
+
+    assert markdown(html) == '`<a href="javascript:void(0)">`\n\n```\nel.href="javascript:f()"\n```'
+
+
+def test_titles_and_alternative_texts_write_no_markdown():
+    html = (
+        "<a href=/z title='x\n\n[c](http://evil.example/)\n\n# Big'>t</a> <img src=/i alt='a\n- b'>"
+    )
+
+    text = markdown(html)
+
+    assert "evil" not in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("name", ["script", "style", "template", "noscript"])
+def test_what_a_page_breaks_off_in_is_no_text(name):
+    assert markdown(f"<p>seen</p><{name}>unseen = 1") == "seen"
+
+
+@pytest.mark.parametrize(
+    "html",
+    ["<body><form><h1>Whole</h1><p>text</p></form>", "<nav><h1>Whole</h1><p>text</p></nav>"],
+)
+def test_a_page_without_a_main_part_is_kept_whole(html):
+    assert markdown(html, main_content=True) == "# Whole\n\ntext"
+
+
+@pytest.mark.parametrize("html", ["%PDF-1.4 explained", "PK\x03\x04 archive", "a\x02b" * 300])
+def test_text_that_looks_like_another_file_is_text(html):
+    assert markdown(html)
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<!-- <title>Old</title> --><title>Real</title>", "Real"),
+        ("<title>if a < b then</title>", "if a < b then"),
+    ],
+)
+def test_the_title_is_the_one_that_readers_see(html, title):
+    assert to_markdown(html, base_url=URL).title == title
+
+
 def test_code_is_left_as_it_is():
     html = "<pre>a \\- [b](c) * `d`\n# e</pre><p>x <code>a\\.b [1](2)</code></p>"
 
