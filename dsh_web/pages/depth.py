@@ -86,6 +86,7 @@ def flattened(page: str, max_depth: int) -> str:
                 if open_tags[index] in _LISTS:
                     break
                 if open_tags[index] == "li":
+                    indenting -= sum(ended in _INDENTING for ended in open_tags[index:])
                     del open_tags[index:]
                     break
         family = _ENDED_BY_THEIR_LIKE.get(name)
