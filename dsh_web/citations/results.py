@@ -50,7 +50,9 @@ def read_again(
         known = [
             record
             for record in result.citations
-            if not result.answer_spans or record.answer_index == answer
+            if (not result.answer_spans or record.answer_index == answer)
+            # Defined in the text itself, in numbers of their own.
+            and not record.raw_marker.startswith("[^")
         ]
         # The sources of several answers have lost their numbers, which mean nothing together.
         sources = () if result.answer_spans else result.sources

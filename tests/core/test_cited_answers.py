@@ -16,7 +16,12 @@ from dsh_web import (
     WebSearchResult,
     WebSearchSource,
 )
-from dsh_web.citations import CitationContract, read_again, with_citations
+from dsh_web.citations import (
+    CitationContract,
+    normalize_citations,
+    read_again,
+    with_citations,
+)
 from dsh_web.merge import cap_sources, merge_results
 from tests.core.perplexity import KEY, agent_body, ask, found, page, said, search_body, sonar_body
 from tests.flows import frames, play_stream, reply
@@ -404,3 +409,11 @@ def test_reading_any_answer_again_changes_nothing(
 
     assert result.citations == read_again(result).citations
     assert merged.citations == read_again(merged).citations
+
+
+def test_numbers_that_the_text_defines_are_not_taken_for_those_of_the_sources() -> None:
+    text = "Uno[1-2] due.[^2] tre.[^1]\n\n[^1]: https://note.example/"
+    records = normalize_citations(text, [ONE, TWO], contract="footnotes/1", provider="toy")
+    result = answer(text, citations=records, citation_contract="footnotes/1")
+
+    assert result == read_again(result)
