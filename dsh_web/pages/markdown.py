@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from .depth import flattened, is_heavily_indented
-from .tidying import tidied
+from .tidying import cut_markdown, tidied
 
 __all__ = ["PageText", "to_markdown"]
 
 MAX_DEPTH: Final = 100
 """Elements inside each other that are kept of a page that the converter cannot follow."""
+_CLOSED: Final = ("[popover]",)
+"""What a browser shows only when asked to."""
 _LOSSES: Final = ("depth_limit_exceeded", "malformed_html")
 _OUTSIDE_MAIN: Final = [
     "nav",
@@ -63,7 +65,8 @@ def to_markdown(
         text = _markdown(source, base_url, main_content=False)
     text = tidied(text)
     is_cut = max_chars is not None and len(text) > max_chars
-    return PageText(text[:max_chars].rstrip() if is_cut else text, _title(html), is_cut)
+    title = _title(html) or _heading(text)
+    return PageText(text if max_chars is None else cut_markdown(text, max_chars), title, is_cut)
 
 
 def _markdown(source: str, base_url: str, *, main_content: bool) -> str:
@@ -95,7 +98,7 @@ def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, 
         # Text of the page stays text; what it escapes too eagerly is put right by `tidied`.
         escape_asterisks=True,
         escape_misc=True,
-        exclude_selectors=_OUTSIDE_MAIN if main_content else [],
+        exclude_selectors=[*_CLOSED, *(_OUTSIDE_MAIN if main_content else ())],
         extract_metadata=False,
         inline_data_media="alt_text_only",
         preprocessing=PreprocessingOptions(
@@ -115,15 +118,27 @@ def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, 
 _TITLE = re.compile(
     r"<!--.*?-->|<title(?:\s[^<>]{0,500})?>(.{0,2000}?)(?:</title|\Z)", re.IGNORECASE | re.DOTALL
 )
+_META_TITLE = re.compile(
+    r"<meta\s[^<>]{0,200}?\bproperty=[\"']og:title[\"'][^<>]{0,200}?\bcontent=[\"']([^\"'<>]{1,500})",
+    re.IGNORECASE,
+)
+_FIRST_HEADING = re.compile(r"^# ([^\n]{1,500})$", re.MULTILINE)
 _HEAD: Final = 100_000
 """Characters in which a page names its title, if it does."""
 
 
 def _title(page: str) -> str | None:
-    for found in _TITLE.finditer(page, 0, _HEAD):
-        if found[1] is not None:
-            return " ".join(entities.unescape(found[1]).split()) or None
+    for pattern in (_TITLE, _META_TITLE):
+        for found in pattern.finditer(page, 0, _HEAD):
+            title = " ".join(entities.unescape(found[1] or "").split())
+            if title:
+                return title
     return None
+
+
+def _heading(markdown: str) -> str | None:
+    found = _FIRST_HEADING.search(markdown)
+    return found[1].strip() if found else None
 
 
 _CONTROLS = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")

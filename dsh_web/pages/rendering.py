@@ -10,6 +10,7 @@ from typing import Final
 from ..escaping import closed, destination
 from ..render import DEFAULT_MAX_CHARS
 from ..seam_page import WebPage
+from .tidying import cut_markdown
 
 __all__ = ["PageRendering", "render_page"]
 
@@ -48,7 +49,7 @@ def render_page(
         return PageRendering(text, is_cut=False)
     # What the frame needs; a block that the cut leaves open takes a line to be closed.
     room = max_chars - len(_assembled(page, "", True, boundaries)) - _CLOSING_ROOM
-    text = _assembled(page, whole[: max(0, room)].rstrip(), True, boundaries)
+    text = _assembled(page, cut_markdown(whole, max(0, room)), True, boundaries)
     return PageRendering(text[:max_chars], is_cut=True)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["tidied"]
+__all__ = ["cut_markdown", "tidied"]
 
 _SIGN: Final = re.compile(r"[`\\\[\]]")
 _CODE: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
@@ -55,6 +55,23 @@ def tidied(markdown: str) -> str:
             kept = position
     pieces.append(markdown[kept:])
     return "".join(pieces)
+
+
+def cut_markdown(markdown: str, max_chars: int) -> str:
+    """Return the beginning of `markdown`, at most `max_chars` long, no word or address in halves.
+
+    Where there is no better place within the second half, the cut is made in a word.
+    """
+    if len(markdown) <= max_chars:
+        return markdown
+    head = markdown[: max(0, max_chars)]
+    if not markdown[len(head)].isspace():
+        boundary = max(head.rfind(" "), head.rfind("\n"))
+        head = head[:boundary] if boundary > max_chars // 2 else head
+    target = head.rfind("](")
+    if target >= 0 and ")" not in head[target:]:
+        head = head[: max(0, head.rfind("[", 0, target))]
+    return head.rstrip()
 
 
 def _end_of_link(text: str, at: int, pieces: list[str], opened: list[int]) -> int:

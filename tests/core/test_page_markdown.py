@@ -152,6 +152,27 @@ def test_prefixes_do_not_make_a_huge_page_of_a_small_one(html):
     assert len(text) < 20 * len(html)
 
 
+def test_a_cut_keeps_words_and_addresses_whole():
+    html = "<p>tide tables and <a href='https://harbour.example/a/long/path'>more</a></p>"
+
+    for size in range(len("tide tables and"), len(markdown(html))):
+        text = to_markdown(html, base_url=URL, max_chars=size).text
+        assert text == "tide tables and"
+
+
+def test_popovers_are_not_shown():
+    html = "<p>a</p><div popover>unseen</div><dialog open>b</dialog>"
+
+    assert markdown(html) == "a\n\nb"
+
+
+def test_a_page_without_a_title_is_named_by_what_it_shares_or_by_its_heading():
+    meta = '<meta property="og:title" content="Shared &amp; sent"><h1>Head</h1>'
+
+    assert to_markdown(meta, base_url=URL).title == "Shared & sent"
+    assert to_markdown("<h1>Head</h1>", base_url=URL).title == "Head"
+
+
 def test_a_page_that_teaches_html_keeps_its_code():
     html = '<code>&lt;a href="javascript:void(0)"&gt;</code><pre>el.href="javascript:f()"</pre>'
 
