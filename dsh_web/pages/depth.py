@@ -22,10 +22,15 @@ _FLOATING: Final = frozenset(
     )
 )
 """Elements that do not count as depth and always keep their tags."""
+_REACH: Final = 8
+"""Elements from the innermost one in which the start of an end tag is looked for."""
+_LISTS: Final = frozenset(("dir", "menu", "ol", "ul"))
+_TABLES: Final = frozenset(("table",))
 _ENDED_BY_THEIR_LIKE: Final = {
     name: family
     for family in (
         ("p",),
+        ("li",),
         ("dt", "dd"),
         ("td", "th"),
         ("tr",),
@@ -35,9 +40,15 @@ _ENDED_BY_THEIR_LIKE: Final = {
     for name in family
 }
 """Elements whose end tag may be missing: the next of the same family ends them."""
-
-
-_LISTS: Final = frozenset(("dir", "menu", "ol", "ul"))
+_HOLDERS: Final = {
+    "p": frozenset(("article", "blockquote", "div", "section", "td", "th")) | _LISTS | {"li"},
+    "li": _LISTS,
+    "dt": frozenset(("dl",)),
+    "dd": frozenset(("dl",)),
+    "option": frozenset(("select",)),
+    **dict.fromkeys(("td", "th", "tr", "thead", "tbody", "tfoot"), _TABLES),
+}
+"""What such an element stands in; those outside of it go on."""
 _INDENTING: Final = _LISTS | {"blockquote", "dd"}
 """Elements that put something before every line in them."""
 MAX_INDENTING: Final = 30
@@ -60,46 +71,57 @@ def flattened(page: str, max_depth: int) -> str:
 
     All text stays. A tree that is hundreds deep has no structure that anybody could see.
     """
-    open_tags: list[str] = []
-    dropped: dict[str, int] = {}
-    indenting = 0
+    return _TAG.sub(_Flattener(max_depth).kept, page)
 
-    def kept(tag: re.Match[str]) -> str:
-        nonlocal indenting
+
+class _Flattener:
+    """Follows which elements are open, and says which tags to keep."""
+
+    def __init__(self, max_depth: int) -> None:
+        self._max_depth = max_depth
+        self._open: list[str] = []
+        self._indenting = 0
+        self._dropped: dict[str, int] = {}
+
+    def kept(self, tag: re.Match[str]) -> str:
+        """Return the tag, or what takes its place."""
         name = tag[2].lower()
         if name in _FLOATING:
             return tag[0]
-        if tag[1]:
-            if dropped.get(name):
-                dropped[name] -= 1
-                return " "
-            # An end tag without a start would take others with it.
-            for index in range(len(open_tags) - 1, max(-1, len(open_tags) - 9), -1):
-                if open_tags[index] == name:
-                    indenting -= sum(ended in _INDENTING for ended in open_tags[index:])
-                    del open_tags[index:]
-                    return tag[0]
-            return " "
-        if name == "li":
-            # Whatever stands open in it, an item ends with the next one of its list.
-            for index in range(len(open_tags) - 1, max(-1, len(open_tags) - 9), -1):
-                if open_tags[index] in _LISTS:
-                    break
-                if open_tags[index] == "li":
-                    indenting -= sum(ended in _INDENTING for ended in open_tags[index:])
-                    del open_tags[index:]
-                    break
-        family = _ENDED_BY_THEIR_LIKE.get(name)
-        if family and open_tags and open_tags[-1] in family:
-            indenting += (name in _INDENTING) - (open_tags[-1] in _INDENTING)
-            open_tags[-1] = name
-            return tag[0]
-        is_indenting = name in _INDENTING
-        if len(open_tags) >= max_depth or (is_indenting and indenting >= MAX_INDENTING):
-            dropped[name] = dropped.get(name, 0) + 1
-            return " "
-        open_tags.append(name)
-        indenting += is_indenting
-        return tag[0]
+        is_kept = self._ends(name) if tag[1] else self._begins(name)
+        return tag[0] if is_kept else " "
 
-    return _TAG.sub(kept, page)
+    def _ends(self, name: str) -> bool:
+        if self._dropped.get(name):
+            self._dropped[name] -= 1
+            return False
+        # An end tag without a start would take others with it.
+        return self._close(name)
+
+    def _begins(self, name: str) -> bool:
+        for like in _ENDED_BY_THEIR_LIKE.get(name, ()):
+            self._close(like, within=_HOLDERS[name])
+        is_indenting = name in _INDENTING
+        if len(self._open) >= self._max_depth or (
+            is_indenting and self._indenting >= MAX_INDENTING
+        ):
+            self._dropped[name] = self._dropped.get(name, 0) + 1
+            return False
+        self._open.append(name)
+        self._indenting += is_indenting
+        return True
+
+    def _close(self, name: str, *, within: frozenset[str] = frozenset()) -> bool:
+        """End the innermost `name` with all that stands open in it; return whether there is one.
+
+        It is not looked for far out, which could take the square of the page's length, nor
+        beyond an element of `within`.
+        """
+        for index in range(len(self._open) - 1, max(-1, len(self._open) - 1 - _REACH), -1):
+            if self._open[index] in within:
+                return False
+            if self._open[index] == name:
+                self._indenting -= sum(ended in _INDENTING for ended in self._open[index:])
+                del self._open[index:]
+                return True
+        return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import html as entities
 import re
 from dataclasses import dataclass
 from typing import Final
 
 from .depth import flattened, is_heavily_indented
+from .shed import without_broken_end
 from .tidying import cut_markdown, tidied
+from .titles import title_of
 
 __all__ = ["PageText", "to_markdown"]
 
@@ -58,15 +59,15 @@ def to_markdown(
         max_chars: Cap on the Markdown in code points; None: no cap.
     """
     # Surrogates cannot pass into compiled code, and no page has use for NUL.
-    source = _whole_elements(html.replace("\0", "")).encode("utf-8", "replace").decode()
+    source = without_broken_end(html.replace("\0", "")).encode("utf-8", "replace").decode()
     text = _markdown(source, base_url, main_content=main_content)
     if main_content and not text:
         # A page that is all form or all navigation: better whole than nothing.
         text = _markdown(source, base_url, main_content=False)
     text = tidied(text)
     is_cut = max_chars is not None and len(text) > max_chars
-    title = _title(html) or _heading(text)
-    return PageText(text if max_chars is None else cut_markdown(text, max_chars), title, is_cut)
+    shown = text if max_chars is None else cut_markdown(text, max_chars)
+    return PageText(shown, title_of(html, text), is_cut)
 
 
 def _markdown(source: str, base_url: str, *, main_content: bool) -> str:
@@ -114,47 +115,4 @@ def _converted(source: str, base_url: str, *, main_content: bool) -> tuple[str, 
     return (result.content or "").strip(), is_sound
 
 
-# Every repetition below is bounded: a page of a million beginnings must not take for ever.
-_TITLE = re.compile(
-    r"<!--.*?-->|<title(?:\s[^<>]{0,500})?>(.{0,2000}?)(?:</title|\Z)", re.IGNORECASE | re.DOTALL
-)
-_META_TITLE = re.compile(
-    r"<meta\s[^<>]{0,200}?\bproperty=[\"']og:title[\"'][^<>]{0,200}?\bcontent=[\"']([^\"'<>]{1,500})",
-    re.IGNORECASE,
-)
-_FIRST_HEADING = re.compile(r"^# ([^\n]{1,500})$", re.MULTILINE)
-_HEAD: Final = 100_000
-"""Characters in which a page names its title, if it does."""
-
-
-def _title(page: str) -> str | None:
-    for pattern in (_TITLE, _META_TITLE):
-        for found in pattern.finditer(page, 0, _HEAD):
-            title = " ".join(entities.unescape(found[1] or "").split())
-            if title:
-                return title
-    return None
-
-
-def _heading(markdown: str) -> str | None:
-    found = _FIRST_HEADING.search(markdown)
-    return found[1].strip() if found else None
-
-
 _CONTROLS = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_UNSEEN: Final = ("script", "style", "template", "noscript")
-
-
-def _whole_elements(page: str) -> str:
-    """Return `page` without a script or the like that it breaks off in: it would pass for text."""
-    lowered = page.lower()
-    for name in _UNSEEN:
-        start = lowered.rfind(f"<{name}")
-        if start >= 0 and f"</{name}" not in lowered[start:] and _begins_a_tag(page, start, name):
-            page, lowered = page[:start], lowered[:start]
-    return page
-
-
-def _begins_a_tag(page: str, start: int, name: str) -> bool:
-    following = page[start + len(name) + 1 : start + len(name) + 2]
-    return not following or following.isspace() or following in "/>"

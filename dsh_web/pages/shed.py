@@ -1,7 +1,8 @@
-"""Making a long HTML page shorter by what no reader sees, before any of its text is cut.
+"""What no reader sees of an HTML page, as text: found in one walk, at any length.
 
 Most of a modern page is scripts, styles, drawings and pictures written into it. Cut at a hundred
-thousand characters as it is, such a page would often end before its article begins.
+thousand characters as it is, such a page would often end before its article begins; and a page that
+breaks off in a script would show the rest of it as text.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["shed_unseen"]
+__all__ = ["shed_unseen", "without_broken_end"]
 
-_UNSEEN = ("script", "style", "svg", "noscript", "template")
+_TO_THE_END = ("script", "style", "template", "noscript")
+"""Without an end tag, these hold all that follows."""
+_UNSEEN = (*_TO_THE_END, "svg")
 _TEXT_ONLY = ("title", "textarea")
 """What looks like a tag in these is text, and stays."""
 _START = re.compile(
@@ -35,27 +38,50 @@ def shed_unseen(page: str) -> str:
     return _BLANK.sub(_shorter, _INLINED.sub(r"\1", text))
 
 
+def without_broken_end(page: str) -> str:
+    """Return `page` without an element that it breaks off in and that no reader would see."""
+    for start, end, is_seen in _stretches(page):
+        if not is_seen and end is None:
+            return page[:start]
+    return page
+
+
 def _seen(page: str) -> Iterator[str]:
+    kept = 0
+    for start, end, is_seen in _stretches(page):
+        if is_seen:
+            continue
+        yield page[kept:start]
+        if end is None:
+            return
+        kept = end
+    yield page[kept:]
+
+
+def _stretches(page: str) -> Iterator[tuple[int, int | None, bool]]:
+    """Yield start and end of comments and of elements that hold no markup, and if they are seen.
+
+    The end of what holds all that follows is None.
+    """
     endless: set[str] = set()
-    kept = position = 0
+    position = 0
     while (start := _START.search(page, position)) is not None:
         name = (start[1] or "").lower()
         if start[0].endswith(">"):  # `<!-->`, which is all of a comment
-            yield page[kept : start.start()]
-            kept = position = start.end()
+            position = start.end()
+            yield start.start(), position, False
             continue
         end = -1 if name in endless else _end(page, name, start.end())
-        if end < 0:
+        if end >= 0:
+            position = end
+            yield start.start(), end, name in _TEXT_ONLY
+        elif name in _TO_THE_END:
+            yield start.start(), None, False
+            return
+        else:
             # Not looked for again: a page of a million beginnings would take for ever.
             endless.add(name)
             position = start.end()
-            continue
-        if name in _TEXT_ONLY:
-            position = end
-            continue
-        yield page[kept : start.start()]
-        kept = position = end
-    yield page[kept:]
 
 
 def _end(page: str, name: str, position: int) -> int:

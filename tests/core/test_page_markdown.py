@@ -160,6 +160,12 @@ def test_a_cut_keeps_words_and_addresses_whole():
         assert text == "tide tables and"
 
 
+@pytest.mark.parametrize("piece", ["<!--", "<!-- -->", "<title>", "<meta property='og:title' "])
+def test_looking_for_the_title_takes_no_time_in_the_square(piece):
+    # A guard: minutes, not a fraction of a second.
+    assert not to_markdown(piece * (200_000 // len(piece)), base_url=URL).text.startswith("<meta")
+
+
 def test_popovers_are_not_shown():
     html = "<p>a</p><div popover>unseen</div><dialog open>b</dialog>"
 

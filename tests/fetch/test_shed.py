@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsh_web.pages.shed import shed_unseen
+from dsh_web.pages.shed import shed_unseen, without_broken_end
 
 from ..io.raw_server import RawServer, answering
 from .conftest import Fetch, Web, page
@@ -26,9 +26,12 @@ ARTICLE = "<article><h1>Tides</h1><p>High water is at noon.</p></article>"
         ("a<!-- b --->c<!---->d<!--x--!>e", "acde"),
         ("a<script>x<!--</script>b-->c", "ab-->c"),
         ("a<scripted>b</scripted>", "a<scripted>b</scripted>"),
-        ("a<script>b", "a<script>b"),
+        ("a<script>b", "a"),
+        ("a<title>the <style> tag</title>b<style>c</style>d", "a<title>the <style> tag</title>bd"),
+        ("a<!-->b<!-- c -->d", "abd"),
         ("a<!-- b", "a<!-- b"),
-        ("a<style>b<script>c</script>d", "a<style>bd"),
+        ("a<style>b<script>c</script>d", "a"),
+        ("a<svg>b", "a<svg>b"),
         (f"<img src='data:image/png;base64,{'A' * 300}'>", "<img src='data:image/png;base64,'>"),
         ("<img src='data:image/png;base64,AAAA'>", "<img src='data:image/png;base64,AAAA'>"),
         ("<p>\n\n    a\n      b     c</p>", "<p>\na\nb c</p>"),
@@ -42,7 +45,9 @@ def test_what_no_reader_sees_goes_and_the_rest_stays(page, left):
 
 @given(
     st.lists(
-        st.sampled_from(["<script>", "</script>", "<!--", "-->", "<svg/>", "</svg>", "a", " "])
+        st.sampled_from(
+            ["<script>x</script>", "</script>", "<!--", "-->", "<svg/>", "</svg>", "a", " "]
+        )
     )
 )
 def test_it_never_grows_and_keeps_what_stands_outside(parts):
@@ -50,6 +55,14 @@ def test_it_never_grows_and_keeps_what_stands_outside(parts):
 
     assert len(shed_unseen(text)) <= len(text)
     assert shed_unseen(text + ARTICLE + "<p>.").endswith("<p>.")
+
+
+@pytest.mark.parametrize("name", ["script", "style", "template", "noscript"])
+def test_only_an_element_that_never_ends_takes_the_end_of_the_page(name):
+    whole = f"\u0130 a<{name}>b</{name}>c<!-- <{name}> -->d"
+
+    assert whole == without_broken_end(whole)
+    assert whole == without_broken_end(f"{whole}<{name}>e")
 
 
 @pytest.mark.parametrize(
