@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequ
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .cancel import CancelToken
-from .citations import with_citations
 from .errors import (
     WEB_FETCH_TIMEOUT,
     WEB_TIMEOUT,
@@ -312,7 +311,11 @@ class SearchCall:
         kept for others.
         """
         self._meter.record(result)
-        result = with_citations(result)
+        if result.content and result.citation_contract is None:
+            # Here, not at the top: a search for sources alone has no use for what reads markers.
+            from .citations import with_citations
+
+            result = with_citations(result)
         if self._request.response_format is None:
             return result
         try:

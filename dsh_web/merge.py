@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from .citations.results import shifted
 from .errors import InvalidRequestError
 from .seam import Usage, WebSearchResult, WebSearchSource
 from .seam_citations import Citation, Span
@@ -118,7 +117,7 @@ def _citations(
     """Return the records of all answers, each of which resolved in its own list."""
     answers = [(r, span) for r, span in zip(results, spans, strict=True) if span is not None]
     return tuple(
-        shifted(record, start, answer_index=index)
+        record.moved(start, answer_index=index)
         for index, (result, (start, _)) in enumerate(answers)
         for record in result.citations
     )

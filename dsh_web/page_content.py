@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from .cancel import CancelToken
 from .errors import ProviderError, WebError
@@ -33,29 +33,11 @@ PageOutcome: TypeAlias = WebPage | WebError
 class PageReader(Protocol):
     """The part of `WebRuntime` that is needed here."""
 
-    def read_pages(
-        self,
-        urls: Sequence[str],
-        *,
-        keep_errors: bool,
-        concurrency: int,
-        main_content: bool,
-        max_chars: int | None,
-        cancel: CancelToken | None,
-        timeout: float | None,
-    ) -> tuple[PageOutcome, ...]: ...
+    @property
+    def read_pages(self) -> Callable[..., tuple[PageOutcome, ...]]: ...
 
-    async def aread_pages(
-        self,
-        urls: Sequence[str],
-        *,
-        keep_errors: bool,
-        concurrency: int,
-        main_content: bool,
-        max_chars: int | None,
-        cancel: CancelToken | None,
-        timeout: float | None,
-    ) -> tuple[PageOutcome, ...]: ...
+    @property
+    def aread_pages(self) -> Callable[..., Awaitable[tuple[PageOutcome, ...]]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +83,7 @@ class SourcePages:
             WebCancelledError: The call was cancelled. A page that fails raises nothing.
         """
         urls = _addresses(result)
-        outcomes = reader.read_pages(
-            urls,
-            keep_errors=True,
-            concurrency=self.concurrency,
-            main_content=self.main_content,
-            max_chars=self.max_chars,
-            cancel=cancel,
-            timeout=timeout,
-        )
+        outcomes = reader.read_pages(urls, **self._options(cancel, timeout))
         return _noted(result, urls, outcomes)
 
     async def aread(
@@ -122,16 +96,18 @@ class SourcePages:
     ) -> tuple[WebSearchResult, dict[str, PageOutcome]]:
         """Return `result` with warnings, and the pages; see `read`."""
         urls = _addresses(result)
-        outcomes = await reader.aread_pages(
-            urls,
-            keep_errors=True,
-            concurrency=self.concurrency,
-            main_content=self.main_content,
-            max_chars=self.max_chars,
-            cancel=cancel,
-            timeout=timeout,
-        )
+        outcomes = await reader.aread_pages(urls, **self._options(cancel, timeout))
         return _noted(result, urls, outcomes)
+
+    def _options(self, cancel: CancelToken | None, timeout: float | None) -> dict[str, Any]:
+        return {
+            "keep_errors": True,
+            "concurrency": self.concurrency,
+            "main_content": self.main_content,
+            "max_chars": self.max_chars,
+            "cancel": cancel,
+            "timeout": timeout,
+        }
 
 
 def page_error(outcome: PageOutcome) -> WebError | None:

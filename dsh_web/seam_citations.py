@@ -61,3 +61,18 @@ class Citation(Frozen):
     def key(self) -> tuple[str, str, int | None, int]:
         """What the source is told apart by within one result."""
         return (self.provider, self.source_type, self.source_index, self.answer_index)
+
+    def moved(self, offset: int, *, answer_index: int | None = None) -> Citation:
+        """Return the record for a text in which its answer begins at `offset`.
+
+        Args:
+            offset: Code points that now stand before the answer.
+            answer_index: Which of several joined answers it is; None: as before.
+        """
+        changes: dict[str, object] = {
+            name: (span[0] + offset, span[1] + offset)
+            for name, span in (("marker_span", self.marker_span), ("claim_span", self.claim_span))
+        }
+        if answer_index is not None:
+            changes["answer_index"] = answer_index
+        return self.model_copy(update=changes)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
-from langchain_core.tools import BaseTool, ToolException
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BaseModel, model_validator
 
-from dsh_web import CancelToken, InvalidRequestError, WebError, WebRuntime, WebSearchResult
-from dsh_web.render import DEFAULT_MAX_CHARS, render_search, search_excerpts
+from dsh_web import WebRuntime, WebSearchResult
+from dsh_web.render import render_search, search_excerpts
 from dsh_web.tool_args import read_queries, web_search_arguments, web_search_description
 
 from .blocks import search_result_blocks
-from .errors import WebToolException, failure_text
 from .events import search_event
 from .listeners import Listeners
 from .rate_limits import await_turns, wait_for_turns
-from .schemas import shown_schema
 from .settings import Count, SearchSettings
+from .tools import WebTool
 
 __all__ = ["WebSearchTool"]
 
@@ -27,7 +24,7 @@ Content: TypeAlias = str | list[dict[str, Any]]
 """Text, or content blocks."""
 
 
-class WebSearchTool(SearchSettings, BaseTool):
+class WebSearchTool(SearchSettings, WebTool):
     """Searches the web for an agent: text with sources for the model, data for the program.
 
         agent = create_agent(model, tools=[WebSearchTool(max_results=8, recency="month")])
@@ -54,24 +51,11 @@ class WebSearchTool(SearchSettings, BaseTool):
     Not LangChain-serializable (no `BaseTool` is); pickle and deep copy work, see `SearchSettings`.
     """
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-
-    artifact_schema: ClassVar[int] = 1
-    """Version of the artifact's own keys; it changes when a reader would have to."""
-
     name: str = "web_search"
-    description: str = ""
-    """What the model is told; by default `dsh_web.tool_args.web_search_description`."""
-    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
-    handle_tool_error: bool | str | Callable[[ToolException], Any] | None = True
-    """True: the model is told what the exception says, which is one line made for it."""
-
     max_queries: Count = 4
     """Most queries in one call; they run at the same time."""
     max_results: Count = 8
     """Most sources in one call, over all its queries."""
-    max_output_chars: Count | None = DEFAULT_MAX_CHARS
-    """Cap on the text, in code points; None: no cap. The artifact is never cut."""
     citation_blocks: Literal["none", "search_result"] = "none"
     """`search_result`: where there are sources, the content is a list of blocks that Anthropic's
     models cite natively, the answer as a text block before them. Only for chat models that know
@@ -79,16 +63,12 @@ class WebSearchTool(SearchSettings, BaseTool):
     cannot know who calls it. The artifact is the same."""
     include_raw: bool = False
     """Keep the provider's body in the artifact, under `result.raw`."""
-    cancel: CancelToken | None = Field(default=None, exclude=True, repr=False)
-    """Stops the calls of this tool, from any thread; an agent then sees `WEB_ABORTED`."""
 
-    @model_validator(mode="after")
-    def _describe_the_arguments(self) -> Self:
-        if self.args_schema is None:
-            self.args_schema = web_search_arguments(self.max_queries)
-        if not self.description:
-            self.description = web_search_description(self.max_queries)
-        return self
+    def _own_schema(self) -> type[BaseModel]:
+        return web_search_arguments(self.max_queries)
+
+    def _own_description(self) -> str:
+        return web_search_description(self.max_queries)
 
     @model_validator(mode="after")
     def _runtime_takes_as_many_queries(self) -> Self:
@@ -99,11 +79,6 @@ class WebSearchTool(SearchSettings, BaseTool):
                 f"WebRuntime(max_queries={self.max_queries})"
             )
         return self
-
-    @property
-    def tool_call_schema(self) -> Any:
-        """The schema that a model is shown: `queries` is required, nothing else allowed."""
-        return shown_schema(self) or super().tool_call_schema
 
     # `self` and `text` are positional only: a model may invent an argument with any name.
 
@@ -117,7 +92,7 @@ class WebSearchTool(SearchSettings, BaseTool):
     ) -> tuple[Content, dict[str, Any]]:
         queries = self._queries(text, arguments)
         listeners = Listeners(run_manager)
-        try:
+        with self._failures_told():
             runtime = self._used_runtime()
             wait_for_turns(self.rate_limiter, len(queries), self.cancel)
             if self._is_streamed(queries, listeners):
@@ -125,8 +100,6 @@ class WebSearchTool(SearchSettings, BaseTool):
                 result = listeners.follow(search, include_text=self.stream_text)
             else:
                 result = runtime.search_many(queries, **self._search_options())
-        except WebError as error:
-            raise WebToolException(failure_text(self.name, error), error) from error
         if listeners:
             listeners.tell(search_event(result))
         return self._output(queries, result)
@@ -141,7 +114,7 @@ class WebSearchTool(SearchSettings, BaseTool):
     ) -> tuple[Content, dict[str, Any]]:
         queries = self._queries(text, arguments)
         listeners = Listeners(run_manager)
-        try:
+        with self._failures_told():
             runtime = self._used_runtime()
             await await_turns(self.rate_limiter, len(queries), self.cancel)
             if self._is_streamed(queries, listeners):
@@ -149,8 +122,6 @@ class WebSearchTool(SearchSettings, BaseTool):
                 result = await listeners.afollow(search, include_text=self.stream_text)
             else:
                 result = await runtime.asearch_many(queries, **self._search_options())
-        except WebError as error:
-            raise WebToolException(failure_text(self.name, error), error) from error
         if listeners:
             await listeners.atell(search_event(result))
         return self._output(queries, result)
@@ -160,11 +131,8 @@ class WebSearchTool(SearchSettings, BaseTool):
         return len(queries) == 1 and not self.include_raw and bool(listeners)
 
     def _queries(self, text: str | None, arguments: dict[str, Any]) -> tuple[str, ...]:
-        try:
-            return read_queries(arguments if text is None else {"queries": text}, self.max_queries)
-        except InvalidRequestError as error:
-            # The model's own slip: the message alone says what to change.
-            raise WebToolException(error.message, error) from error
+        given = arguments if text is None else {"queries": text}
+        return self._read(lambda asked: read_queries(asked, self.max_queries), given)
 
     def _search_options(self) -> dict[str, Any]:
         return {
@@ -201,19 +169,3 @@ class WebSearchTool(SearchSettings, BaseTool):
 
     def _runtime_from_env(self) -> WebRuntime:
         return WebRuntime.from_env(max_queries=self.max_queries)
-
-    def _shared_on_copy(self) -> tuple[object, ...]:
-        return (*super()._shared_on_copy(), self.cancel)
-
-    def __getstate__(self) -> dict[Any, Any]:
-        state = super().__getstate__()
-        fields = state["__dict__"]
-        # A class made at run time cannot be pickled by name, and need not be: it is made again.
-        if fields["args_schema"] is web_search_arguments(self.max_queries):
-            state = {**state, "__dict__": {**fields, "args_schema": None}}
-        return state
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        super().__setstate__(state)
-        if self.args_schema is None:
-            self.args_schema = web_search_arguments(self.max_queries)

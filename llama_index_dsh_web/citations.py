@@ -11,6 +11,7 @@ from llama_index.core.base.response.schema import Response
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from dsh_web import Citation, WebSearchResult, WebSearchSource
+from dsh_web.citations import missing_label
 from dsh_web.passages import Passage, passages
 
 from .nodes import citations_of, passage_node
@@ -112,11 +113,4 @@ def _renumbered(result: WebSearchResult, numbers: Mapping[str, int]) -> str:
 
 
 def _mark(record: Citation, numbers: Mapping[str, int]) -> str:
-    if record.url is not None:
-        return f"[{numbers[record.url]}]"
-    kind = "" if record.source_type in _NUMBERED else f"{record.source_type}:"
-    return f"[{kind}{'' if record.source_index is None else record.source_index}?]"
-
-
-_NUMBERED: Final = ("numeric", "web")
-"""The kinds of source that bare numbers stand for."""
+    return f"[{missing_label(record) if record.url is None else numbers[record.url]}]"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .ledger import CitationLedger, LedgerEntry
     from .markdown_sources import read_markdown
     from .numbering import Numbering
-    from .numbers import numbers_by_url
+    from .numbers import missing_label, numbers_by_url
     from .reader import Annotation, normalize_citations, read_citations
     from .references import Reference, References, references_of
     from .rendering import RenderOptions, SourceList, Style, render_citations, render_result
@@ -42,7 +42,7 @@ _HOME = {
     ".ledger": ("CitationLedger", "LedgerEntry"),
     ".markdown_sources": ("read_markdown",),
     ".numbering": ("Numbering",),
-    ".numbers": ("numbers_by_url",),
+    ".numbers": ("missing_label", "numbers_by_url"),
     ".reader": ("Annotation", "normalize_citations", "read_citations"),
     ".references": ("Reference", "References", "references_of"),
     ".rendering": ("RenderOptions", "SourceList", "Style", "render_citations", "render_result"),
@@ -69,6 +69,7 @@ __all__ = [
     "Style",
     "audit_citations",
     "contract_named",
+    "missing_label",
     "normalize_citations",
     "numbers_by_url",
     "read_again",

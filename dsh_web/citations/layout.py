@@ -13,6 +13,7 @@ from ..seam import WebSearchSource
 from ..seam_citations import Citation
 from .ledger import CitationLedger, SourceId, source_id
 from .numbering import Numbering, numbered_sources
+from .numbers import missing_label
 from .scan import hidden_stretches
 
 __all__ = [
@@ -188,7 +189,7 @@ def _places(
         if start == end:
             start = end = spot.near(end)
         identity = source_id(record)
-        mark = Missing(_missing_label(record)) if identity is None else shown[identity]
+        mark = Missing(missing_label(record)) if identity is None else shown[identity]
         # The same source twice at one place is one mark.
         groups.setdefault((start, end), {})[mark] = None
     position = 0
@@ -200,13 +201,6 @@ def _places(
             )
         position = end
         yield Place(start, end, tuple(marks))
-
-
-def _missing_label(record: Citation) -> str:
-    if record.source_index is None:
-        return f"{record.raw_marker.strip('[]')}?"
-    kind = "" if record.source_type in ("web", "numeric") else f"{record.source_type}:"
-    return f"{kind}{record.source_index}?"
 
 
 class _Spots:

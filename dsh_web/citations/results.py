@@ -40,10 +40,12 @@ def read_again(
         InvalidRequestError: No contract of that name is known.
     """
     rules = contract_named(contract or result.citation_contract or MARKERS)
+    if not result.content:
+        return result
     # Of these a source without a number never had one, whatever rules are asked for now.
     stored = CONTRACTS.get(result.citation_contract or "")
     by_position = stored is None or not stored.has_ids
-    content = result.content or ""
+    content = result.content
     records: list[Citation] = []
     spans = result.answer_spans or ((0, len(content)),)
     for answer, (start, end) in enumerate(spans):
@@ -66,18 +68,8 @@ def read_again(
             annotations=[*_annotations(known, references, start)],
             answer_index=answer,
         )
-        records += [shifted(record, start) for record in found]
+        records += [record.moved(start) for record in found]
     return result.model_copy(update={"citations": tuple(records), "citation_contract": rules.name})
-
-
-def shifted(record: Citation, offset: int, **changes: object) -> Citation:
-    """Return `record` for a text in which the answer begins at `offset`."""
-    marker, claim = record.marker_span, record.claim_span
-    moved = {
-        "marker_span": (marker[0] + offset, marker[1] + offset),
-        "claim_span": (claim[0] + offset, claim[1] + offset),
-    }
-    return record.model_copy(update=moved | changes)
 
 
 def _learn(
