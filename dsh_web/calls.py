@@ -1,26 +1,22 @@
-"""One call through the seam: its limits, its meter, and the names of its failures."""
+"""One search through the seam: its limits, its meter, and what becomes of its result."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import AsyncGenerator, Generator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from .cancel import CancelToken
 from .errors import (
-    WEB_FETCH_TIMEOUT,
-    WEB_TIMEOUT,
     InvalidRequestError,
     ProviderError,
     UnsupportedFilterError,
-    WebCancelledError,
     WebError,
-    WebTimeoutError,
 )
 from .events import SearchDone, StreamEvent, UsageReported
 from .explain import Explanation, explain_call
 from .filters import apply_support
-from .flow import Flow, Resolve
+from .flow import Flow
+from .limits import CallLimits
 from .merge import cap_sources
 from .metering import UsageMeter
 from .seam import (
@@ -29,8 +25,6 @@ from .seam import (
     WebSearchRequest,
     WebSearchResult,
 )
-from .seam_fetch import WebFetchProvider, WebFetchRequest, WebFetchResult
-from .seam_page import WebPage
 from .sharing import SharedCalls
 from .streams import SourceCap
 from .structured import parse_answer
@@ -40,105 +34,9 @@ if TYPE_CHECKING:
     from ._io.scope import AsyncScope, SyncScope
     from ._io.sync_driver import SyncDriver
 
-__all__ = ["FetchCall", "PageCall", "SearchCall"]
+__all__ = ["SearchCall"]
 
 Result = TypeVar("Result")
-
-
-class _Limits:
-    """A call's cancel token and time, and what its failures are called."""
-
-    def __init__(
-        self,
-        provider: WebSearchProvider | WebFetchProvider,
-        verb: str,
-        cancel: CancelToken | None,
-        timeout: float | None,
-        own_timeout: float | None = None,
-    ) -> None:
-        self.provider = provider
-        self.label = str(getattr(provider, "label", None) or provider.id)
-        self._verb = verb
-        self._cancel = cancel
-        is_own = own_timeout is not None and (timeout is None or own_timeout < timeout)
-        self._timeout = own_timeout if is_own else timeout
-        self._timeout_code = WEB_FETCH_TIMEOUT if is_own else WEB_TIMEOUT
-
-    def run(self, work: Callable[[SyncScope], Result]) -> Result:
-        """Return what `work` returns under the limits."""
-        from ._io.scope import sync_scope
-
-        try:
-            with sync_scope(self._timeout, self._cancel) as scope:
-                scope.check()
-                return work(scope)
-        except Exception as error:
-            self._raise(error)
-
-    async def run_async(self, work: Callable[[AsyncScope], Awaitable[Result]]) -> Result:
-        """Return what `work` returns; it guards itself with the scope that it is given."""
-        from ._io.scope import AsyncScope
-
-        try:
-            scope = AsyncScope(self._timeout, self._cancel)
-            scope.check()
-            return await work(scope)
-        except Exception as error:
-            self._raise(error)
-
-    def stream(
-        self, work: Callable[[SyncScope], Generator[Any, None, Result]]
-    ) -> Generator[Any, None, Result]:
-        """Yield what `work` yields, and return what it returns, under the limits."""
-        from ._io.scope import sync_scope
-
-        try:
-            with sync_scope(self._timeout, self._cancel) as scope:
-                scope.check()
-                return (yield from work(scope))
-        except Exception as error:
-            self._raise(error)
-
-    async def stream_async(
-        self, work: Callable[[AsyncScope], AsyncGenerator[Any, None]]
-    ) -> AsyncGenerator[Any, None]:
-        """Yield what `work` yields; it guards itself with the scope that it is given."""
-        from ._io.scope import AsyncScope
-
-        scope = AsyncScope(self._timeout, self._cancel)
-        events = work(scope)
-        try:
-            scope.check()
-            async for event in events:
-                yield event
-        except Exception as error:
-            self._raise(error)
-        finally:
-            await events.aclose()
-
-    def _raise(self, error: Exception) -> NoReturn:
-        from ._io.scope import DeadlinePassed
-
-        provider_id = self.provider.id
-        # Whatever failed after the cancel failed a call that nobody wants any more.
-        if self._cancel is not None and self._cancel.cancelled:
-            raise WebCancelledError(
-                f"{self.label} {self._verb} aborted", provider=provider_id
-            ) from self._cancel.cause
-        if isinstance(error, DeadlinePassed):
-            raise WebTimeoutError(
-                f"{self.label} {self._verb} timed out after {self._timeout:g} s",
-                code=self._timeout_code,
-                provider=provider_id,
-            ) from None
-        if isinstance(error, WebError):
-            error.provider = error.provider or provider_id
-            raise error
-        # A provider's own slip over a server's answer; nothing but WebError leaves the seam.
-        raise ProviderError(
-            f"{self.label} {self._verb} failed: {type(error).__name__}: {error}",
-            provider=provider_id,
-        ) from error
 
 
 class SearchCall:
@@ -168,7 +66,7 @@ class SearchCall:
         shared: SharedCalls,
         queries: tuple[str, ...] = (),
     ) -> None:
-        self._limits = _Limits(provider, "search", cancel, timeout)
+        self._limits = CallLimits(provider, "search", cancel, timeout)
         self._provider = provider
         self._asked = request
         self._request, self._warnings = _supported_part(provider, request, self._limits.label)
@@ -367,97 +265,3 @@ def _supported_part(
         )
     sent = sent.model_copy(update={"response_format": None})
     return sent, (*warnings, f"{message}; it was left out")
-
-
-class _FetcherCall:
-    """A call of one fetch provider.
-
-    Args:
-        provider: Who runs it. A `timeout` of its own (seconds, or None) holds if it is shorter.
-        request: What is asked.
-        cancel: Stops the call.
-        timeout: Seconds; None: no limit.
-    """
-
-    def __init__(
-        self,
-        provider: WebFetchProvider,
-        request: WebFetchRequest,
-        cancel: CancelToken | None,
-        timeout: float | None,
-    ) -> None:
-        self._request = request
-        self._provider = provider
-        own_timeout = getattr(provider, "timeout", None)
-        if not isinstance(own_timeout, (int, float)):  # or something else by that name
-            own_timeout = None
-        self._limits = _Limits(provider, "fetch", cancel, timeout, own_timeout)
-
-    def _fetched(self) -> Flow[WebFetchResult]:
-        result = yield from self._provider.fetch_flow(self._request)
-        if not isinstance(result, WebFetchResult):
-            raise ProviderError(
-                f"{self._limits.label} fetch failed: its flow returned "
-                f"{type(result).__name__}, not a WebFetchResult",
-                provider=self._provider.id,
-            )
-        return result
-
-
-class FetchCall(_FetcherCall):
-    """A fetch by one provider."""
-
-    def run(self, driver: SyncDriver) -> WebFetchResult:
-        """Perform the call, blocking."""
-        return self._limits.run(lambda scope: driver.run(self._fetched(), scope))
-
-    async def run_async(self, driver: AsyncDriver) -> WebFetchResult:
-        """Perform the call on the running event loop."""
-        return await self._limits.run_async(lambda scope: driver.run(self._fetched(), scope))
-
-
-class PageCall(_FetcherCall):
-    """A fetch by one provider, and the conversion of what was fetched, under the same limits.
-
-    Args:
-        provider: See `FetchCall`.
-        request: See `FetchCall`.
-        cancel: See `FetchCall`.
-        timeout: Seconds for fetch and conversion together; None: no limit.
-        convert: Makes a page of what was fetched. It runs off the calling thread, so that a
-            cancel or a deadline leaves it behind instead of waiting for it.
-    """
-
-    def __init__(
-        self,
-        provider: WebFetchProvider,
-        request: WebFetchRequest,
-        cancel: CancelToken | None,
-        timeout: float | None,
-        convert: Callable[[WebFetchResult], WebPage],
-    ) -> None:
-        super().__init__(provider, request, cancel, timeout)
-        self._convert = convert
-
-    def run(self, driver: SyncDriver) -> WebPage:
-        """Perform the call, blocking."""
-
-        def work(scope: SyncScope) -> WebPage:
-            # Two flows: the connection is given back before the conversion begins.
-            fetched = driver.run(self._fetched(), scope)
-            return driver.run(self._converted(fetched), scope)
-
-        return self._limits.run(work)
-
-    async def run_async(self, driver: AsyncDriver) -> WebPage:
-        """Perform the call on the running event loop."""
-
-        async def work(scope: AsyncScope) -> WebPage:
-            fetched = await driver.run(self._fetched(), scope)
-            return await driver.run(self._converted(fetched), scope)
-
-        return await self._limits.run_async(work)
-
-    def _converted(self, fetched: WebFetchResult) -> Flow[WebPage]:
-        page: WebPage = yield Resolve(functools.partial(self._convert, fetched))
-        return page

@@ -14,10 +14,11 @@ from .arguments import (
     fetch_request,
     search_request,
 )
-from .calls import FetchCall, PageCall, SearchCall
+from .calls import SearchCall
 from .cancel import CancelToken
 from .errors import WebError
 from .explain import Explanation
+from .fetch_calls import FetchCall, PageCall
 from .holder import RuntimeHolder
 from .merge import check_queries, listed_queries, merge_results
 from .page_reading import DEFAULT_PAGE_CONCURRENCY, PageOptions, checked_urls, time_left

@@ -7,8 +7,9 @@ import threading
 from collections import deque
 
 from .cancel import CancelToken
+from .flow import Flow, WaitFor
 
-__all__ = ["Turn", "Turns"]
+__all__ = ["Stay", "Turn", "Turns"]
 
 
 class Turns:
@@ -79,3 +80,29 @@ class Turn:
 
     def __exit__(self, *exc: object) -> None:
         self._turns.end(self)
+
+
+class Stay:
+    """A fetch's stay with a host. Its turn is asked for once a connection is needed."""
+
+    def __init__(self, turns: Turns, host: str) -> None:
+        self._turns = turns
+        self._host = host
+        self._turn: Turn | None = None
+
+    def begin(self) -> Flow[bool]:
+        """Wait for the turn, unless it has come already; return whether that took its time."""
+        if self._turn is not None:
+            return False
+        self._turn = self._turns.ask(self._host)
+        if self._turn.signal.cancelled:
+            return False
+        yield WaitFor(self._turn.signal)
+        return True
+
+    def __enter__(self) -> Stay:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._turn is not None:
+            self._turns.end(self._turn)

@@ -6,7 +6,8 @@ The stretch is contiguous and holds no marker: two markers in one sentence share
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from .lookups import Cover, Stretch
@@ -15,7 +16,9 @@ from .sentence_words import (
     AFTER_ORDINALS,
     AT_ENDS_TOO,
     BEFORE_NUMBERS,
+    BEFORE_ORDINALS,
     JOINING,
+    LONGEST_ABBREVIATION,
     LONGEST_JOINING,
 )
 
@@ -52,7 +55,9 @@ _PLAIN = re.compile(
 _STOP = re.compile(rf"(?:([.!?\u2026]++)|[{_FULL_STOPS}])[{_CLOSING}]*+(?(1)(?=\s|\[|\Z))")
 _LAST_WORD = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*+)\Z")
 _NEXT_WORD = re.compile(r"\s*+([^\W\d_]*+)")
-_ORDINAL = re.compile(r"(?<!\S)[0-9]{1,2}\Z")
+_ORDINAL = re.compile(r"(?:([^\W\d_]{1,9})[ \t]|(?<!\S))[0-9]{1,2}\Z")
+_DELIMITER_ROW = re.compile(r"^[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)++$", re.MULTILINE)
+_BLANK_LINE = re.compile(r"(?:\r\n?|\n)[ \t]*+(?=[\r\n]|\Z)")
 _LINE_IS_OVER = re.compile(r"[ \t]*+(?:[\r\n]|\Z)")
 _LEADING: Final = (
     " \t\r\n\u2013\u2014,;:.!?\u2026\u3001\u3002\uff0c\uff1b\uff1a\u060c\u061b)\uff09|>"
@@ -87,6 +92,8 @@ class _ClaimReader:
         """Claims of markers with nothing before them: they support what follows."""
         self._waiting_from = start
         self._has_returns = "\r" in text
+        self._tables = list(_bare_tables(text, start)) if "|" in text else []
+        """Tables whose rows begin with no pipe."""
         self._from = start
         """Where the claim of the next marker begins at the earliest."""
         self._shared: int | None = None
@@ -148,7 +155,7 @@ class _ClaimReader:
     def _is_break(self, opening: re.Match[str], above: int, newline: int) -> bool:
         """Return whether the line that `opening` begins is no continuation of the one above it."""
         prefix = opening[0]
-        if prefix.strip(" \t>"):
+        if prefix.strip(" \t>") or self._is_in_table(opening.end()):
             return True
         if above < 0:
             return self._is_special and (not self._is_quote or ">" not in prefix)
@@ -157,12 +164,16 @@ class _ClaimReader:
         is_blank = line.end() >= newline
         return is_blank or line[1] is not None or (">" in prefix) != (">" in line[0])
 
+    def _is_in_table(self, position: int) -> bool:
+        index = bisect_right(self._tables, (position, len(self._text))) - 1
+        return index >= 0 and position < self._tables[index][1]
+
     def _begin_block(self, opening: re.Match[str]) -> None:
         prefix, position = opening[0], opening.end()
         self._is_quote = ">" in prefix
-        self._is_line = opening[1] is not None
+        self._is_row = opening[1] == "|" or self._is_in_table(position)
+        self._is_line = self._is_row or opening[1] is not None
         """True if the block ends with its line: a heading, a table row."""
-        self._is_row = opening[1] == "|"
         self._is_special = self._is_quote or self._is_line
         self._row_start = self._last_pipe = position
         self._begin_sentence(position)
@@ -198,6 +209,7 @@ class _ClaimReader:
         prefix = opening[0]
         if (
             self._is_line
+            or self._is_in_table(opening.end())
             or prefix.strip(" \t>")
             or (">" in prefix) != self._is_quote
             or _has_blank_line(newline[0])
@@ -272,11 +284,15 @@ class _ClaimReader:
             return True
         if stop != "." or following in "\r\n":
             return False
-        if self._text[at - 6 : at].isalpha():
+        if self._text[at - LONGEST_ABBREVIATION - 1 : at].isalpha():
             return False  # longer than any abbreviation
         if self._text[at - 1 : at].isdigit():
-            is_ordinal = _ORDINAL.search(self._text, max(self._from, at - 3), at) is not None
-            return is_ordinal and follower.lower() in AFTER_ORDINALS
+            ordinal = _ORDINAL.search(self._text, max(self._from, at - 12), at)
+            if ordinal is None:
+                return False
+            return (ordinal[1] or "").lower() in BEFORE_ORDINALS or follower.lower() in (
+                AFTER_ORDINALS
+            )
         word = _LAST_WORD.search(self._text, max(self._from, at - 12), at)
         if word is None:
             return False
@@ -300,6 +316,18 @@ class _ClaimReader:
         if not (kept[:1].isalnum() or any(map(str.isalnum, kept))):
             return None
         return start, start + len(kept)
+
+
+def _bare_tables(text: str, start: int) -> Iterator[Stretch]:
+    """Yield the tables of which only the delimiter row tells that they are some."""
+    end = start
+    for delimiter in _DELIMITER_ROW.finditer(text, start):
+        if delimiter.start() < end:
+            continue
+        blank = _BLANK_LINE.search(text, delimiter.end())
+        end = len(text) if blank is None else blank.end()
+        heading = text.rfind("\n", start, max(start, delimiter.start() - 1)) + 1
+        yield max(start, heading), end
 
 
 def _has_blank_line(newline: str) -> bool:

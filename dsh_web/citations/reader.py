@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, compress
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..seam import WebSearchSource
 from ..seam_citations import Citation
@@ -169,8 +169,12 @@ class _Reading:
         for index, note in on_markers(annotations, self._text, spans):
             if len(drafts[index]) == 1:  # which member of a group is meant, nobody says
                 (old,) = drafts[index]
-                title = note.title or (old["title"] if old["url"] == note.url else None)
-                member = (old["source_type"], old["source_index"], Reference(note.url, title))
+                is_same = old["url"] == note.url
+                title = note.title or (old["title"] if is_same else None)
+                # What offsets count is documented nowhere; against a number they may be off.
+                confidence: Literal["high", "low"] = "high" if is_same or not old["url"] else "low"
+                reference = Reference(note.url, title, confidence)
+                member = (old["source_type"], old["source_index"], reference)
                 drafts[index] = [self._draft(member, old["raw_marker"])]
 
     def words(

@@ -73,6 +73,10 @@ def _files(path: Path) -> list[Path]:
 def _read(path: Path, contract: str | None) -> Iterator[SavedAnswer | UnreadableAnswer]:
     name, ending = str(path), path.suffix.lower()
     try:
+        # Nobody may ever write into one; those under /dev are a shell's `<(...)`, which ends.
+        if path.is_fifo() and path.parts[:2] not in (("/", "dev"), ("/", "proc")):
+            yield UnreadableAnswer(name, "it is a named pipe")
+            return
         # Bounded while it is read: what is no plain file has no size to ask for.
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -103,7 +107,7 @@ def _parts(text: str, *, is_lines: bool) -> Iterator[tuple[str, Any]]:
             items = json.loads(text)
         except (ValueError, RecursionError):
             items = None
-        if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
+        if isinstance(items, list) and any(isinstance(item, dict) for item in items):
             yield from ((f":{number}", item) for number, item in enumerate(items, start=1))
             return
     # Only these line ends: the others that `splitlines` knows may stand inside JSON.

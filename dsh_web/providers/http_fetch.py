@@ -10,19 +10,16 @@ import functools
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._version import __version__
 from ..addresses import refusal_of
-from ..cancel import CancelToken
 from ..domains import normalize_domains
 from ..errors import (
-    WEB_FETCH_TOO_LARGE,
     WEB_REDIRECT_BLOCKED,
     BlockedUrlError,
     InvalidUrlError,
     ProviderError,
-    UnusablePageError,
 )
 from ..fetch_urls import (
     DEFAULT_MAX_LENGTH,
@@ -41,15 +38,11 @@ from ..flow import (
     ReadChunk,
     Resolve,
     TransportError,
-    WaitFor,
 )
 from ..page_cache import PageCache
-from ..pages.charset import Decoded, decode_page
-from ..pages.media_type import MediaType, read_media_type
-from ..pages.pdf import PdfText, pdf_text
-from ..pages.shed import shed_unseen
-from ..seam_fetch import HtmlBody, PdfBody, TextBody, WebFetchRequest, WebFetchResult
-from ..turns import Turn, Turns
+from ..seam_fetch import WebFetchRequest, WebFetchResult
+from ..turns import Stay, Turns
+from ._page_bodies import BodyReader
 
 if TYPE_CHECKING:
     from ..page_rules import Asking, Kept
@@ -61,11 +54,8 @@ _ACCEPT = (
     "application/json;q=0.8, application/xml;q=0.8, */*;q=0.1"
 )
 _REDIRECTS = (301, 302, 303, 307, 308)
-_WITHOUT_BODY = (204, 205, 304)
-_SHED_FROM = 20
-"""An article is looked for in so many times the characters that are kept."""
 _HINT = " unless a developer sets HttpFetchProvider(allow_private_hosts=True)"
-_OWN = ("_guard", "_turns")
+_OWN = ("_guard", "_turns", "_bodies")
 _POSITIVE = ("max_url_length", "max_response_bytes", "max_body_chars")
 
 
@@ -149,6 +139,7 @@ class HttpFetchProvider:
         # Connections are used again under the same guard only, so there is one for life.
         self._guard = Guard(admit=self._admit, resolve=self._resolve, dial=self._dial)
         self._turns = Turns(self.max_connections_per_host)
+        self._bodies = BodyReader(self.max_response_bytes, self.max_body_chars)
 
     def available(self) -> bool:
         """Return whether the settings make sense; no network."""
@@ -188,29 +179,16 @@ class HttpFetchProvider:
         """Return the flow of one fetch."""
         page = read_page_url(request.url, max_length=self.max_url_length)
         self._check_name(page)
-        with _Stay(self._turns, page.host) as stay:
+        with Stay(self._turns, page.host) as stay:
             page, answer = yield from self._open(page, stay)
             head = answer.head
-            media_type = self._readable_type(page, head)
+            media_type = self._bodies.readable_type(page, head)
             data = (yield from self._body(page, answer)) if media_type else bytearray()
         # The host's turn is over; what follows concerns nobody else.
         is_whole = len(data) <= self.max_response_bytes
         if is_whole and (media_type is None or _is_delimited(head)):
             yield from self._keep(answer, data)
-        body: HtmlBody | TextBody | PdfBody
-        if media_type is None:
-            body, is_cut = TextBody(content=""), False
-        elif media_type.kind == "pdf":
-            if not is_whole:
-                # What it is made of stands at its end.
-                self._refuse_size(page, head, f"is a PDF of more than {len(data) - 1} bytes")
-            pdf = yield from self._pdf(page, head, data)
-            body = PdfBody(content=pdf.text, page_count=pdf.page_count)
-            is_cut = pdf.is_cut
-        else:
-            text = yield from self._text(data, media_type)
-            body = (HtmlBody if media_type.kind == "html" else TextBody)(content=text.text)
-            is_cut = text.is_cut or not is_whole
+        body, is_cut = yield from self._bodies.read(page, head, media_type, data)
         return WebFetchResult(
             url=page.url,
             status_code=head.status,
@@ -220,7 +198,7 @@ class HttpFetchProvider:
             cached=answer.kept is not None,
         )
 
-    def _open(self, page: PageUrl, stay: _Stay) -> Flow[tuple[PageUrl, _Answer]]:
+    def _open(self, page: PageUrl, stay: Stay) -> Flow[tuple[PageUrl, _Answer]]:
         """Return the page at the end of all redirects, and the answer for it."""
         for hops in range(self.max_redirects + 1):
             try:
@@ -245,7 +223,7 @@ class HttpFetchProvider:
             status_code=head.status,
         )
 
-    def _answer(self, page: PageUrl, stay: _Stay) -> Flow[_Answer]:
+    def _answer(self, page: PageUrl, stay: Stay) -> Flow[_Answer]:
         """Return the answer for one address: a kept one, or the head of what the server sends."""
         asking = yield from self._look_up(page)
         if asking is None:
@@ -277,6 +255,15 @@ class HttpFetchProvider:
         ask = functools.partial(cache.asking, page.url, self._sent, scope=self._scope)
         asking: Asking = (yield Resolve(ask)) if cache.may_block else ask()
         return asking
+
+    def _body(self, page: PageUrl, answer: _Answer) -> Flow[bytearray]:
+        if answer.kept is not None:
+            # Another provider, with another limit, may have kept it.
+            return bytearray(answer.kept.body[: self.max_response_bytes + 1])
+        try:
+            return (yield from self._bodies.received())
+        except TransportError as error:
+            raise _failed(page, error) from error
 
     def _keep(self, answer: _Answer, body: bytes | bytearray | None = None) -> Flow[None]:
         """Keep an answer that may be kept; one that it has replaced goes.
@@ -370,99 +357,6 @@ class HttpFetchProvider:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
 
-    # -- the page ------------------------------------------------------------------------------
-
-    def _readable_type(self, page: PageUrl, head: HttpHead) -> MediaType | None:
-        """Return what the page is; None: it has no body.
-
-        Raises:
-            ProviderError: It is no answer to a request for a page.
-            UnusablePageError: It has no text, or too much.
-        """
-        if head.status < 200:
-            raise ProviderError(
-                f"fetching {shown_page(page.url)} failed: the server answered with the interim "
-                f"status {head.status}",
-                status_code=head.status,
-            )
-        length = head.headers.get("content-length", "")
-        if head.status in _WITHOUT_BODY or length == "0":
-            return None
-        media_type = read_media_type(head.headers.get("content-type"))
-        if media_type is None or media_type.kind is None:
-            self._refuse_type(page, head, media_type)
-        if length.isdecimal() and int(length[:20]) > self.max_response_bytes:
-            self._refuse_size(page, head, f"has {length[:20]} bytes")
-        return media_type
-
-    def _body(self, page: PageUrl, answer: _Answer) -> Flow[bytearray]:
-        if answer.kept is not None:
-            # Another provider, with another limit, may have kept it.
-            return bytearray(answer.kept.body[: self.max_response_bytes + 1])
-        data = bytearray()
-        try:
-            # Beyond the cap nothing is read, so that the connection is closed, not drained.
-            while len(data) <= self.max_response_bytes and (piece := (yield ReadChunk())):
-                data += piece
-        except TransportError as error:
-            raise _failed(page, error) from error
-        return data
-
-    def _pdf(self, page: PageUrl, head: HttpHead, data: bytearray) -> Flow[PdfText]:
-        ended = CancelToken()
-        read = functools.partial(
-            pdf_text, data, max_chars=self.max_body_chars, stop=lambda: ended.cancelled
-        )
-        try:
-            pdf: PdfText = yield Resolve(read)
-        except UnusablePageError as error:
-            raise UnusablePageError(
-                f"{shown_page(page.url)} {error.message}", status_code=head.status
-            ) from error.__cause__
-        finally:
-            # A reader that was left behind stops too.
-            ended.cancel()
-        return pdf
-
-    def _text(self, data: bytearray, media_type: MediaType) -> Flow[Decoded]:
-        is_whole = len(data) <= self.max_response_bytes
-        del data[self.max_response_bytes :]
-        decode = functools.partial(
-            decode_page,
-            data,
-            label=media_type.charset,
-            kind=media_type.kind or "text",
-            is_whole=is_whole,
-        )
-        limit = self.max_body_chars
-        decoded = decode(max_chars=limit)
-        if not decoded.is_cut or media_type.kind != "html":
-            return decoded
-
-        def shortened() -> Decoded:
-            source, is_cut = decode(max_chars=_SHED_FROM * limit)
-            text = shed_unseen(source)
-            return Decoded(text[:limit], is_cut or len(text) > limit)
-
-        # Megabytes of it: off the caller's thread, where an event loop may be waiting.
-        shorter: Decoded = yield Resolve(shortened)
-        return shorter
-
-    def _refuse_type(self, page: PageUrl, head: HttpHead, media_type: MediaType | None) -> NoReturn:
-        what = "names no content type" if media_type is None else f"is {media_type.essence[:100]}"
-        raise UnusablePageError(
-            f"{shown_page(page.url)} {what}: only HTML, text, JSON, XML and PDF can be read",
-            status_code=head.status,
-        )
-
-    def _refuse_size(self, page: PageUrl, head: HttpHead, what: str) -> NoReturn:
-        raise UnusablePageError(
-            f"{shown_page(page.url)} {what}, more than the {self.max_response_bytes} that are "
-            "read: raise max_response_bytes",
-            code=WEB_FETCH_TOO_LARGE,
-            status_code=head.status,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
@@ -475,32 +369,6 @@ class _Answer:
     """What to keep once the body is whole."""
     outdated: Kept | None = None
     """What was kept until now."""
-
-
-class _Stay:
-    """A fetch's stay with a host. Its turn is asked for once a connection is needed."""
-
-    def __init__(self, turns: Turns, host: str) -> None:
-        self._turns = turns
-        self._host = host
-        self._turn: Turn | None = None
-
-    def begin(self) -> Flow[bool]:
-        """Wait for the turn, unless it has come already; return whether that took its time."""
-        if self._turn is not None:
-            return False
-        self._turn = self._turns.ask(self._host)
-        if self._turn.signal.cancelled:
-            return False
-        yield WaitFor(self._turn.signal)
-        return True
-
-    def __enter__(self) -> _Stay:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._turn is not None:
-            self._turns.end(self._turn)
 
 
 def _is_delimited(head: HttpHead) -> bool:

@@ -63,3 +63,14 @@ def test_words_are_not_cited_twice_where_markers_do_it() -> None:
     (record,) = read(text, Annotation("https://seven.example", None, 0, 9))
 
     assert "[7]" == record.raw_marker
+
+
+@pytest.mark.parametrize(
+    ("url", "confidence"), [("https://seven.example", "high"), ("https://other.example", "low")]
+)
+def test_an_annotation_that_contradicts_the_number_is_less_sure(url: str, confidence: str) -> None:
+    text = "Zinc fell.[7]"
+
+    (record,) = read(text, Annotation(url, None, 10, 13))
+
+    assert (url, confidence) == (record.url, record.confidence)

@@ -32,6 +32,13 @@ from .samples import claims
         ("| a | b [1] | c[2] |\n| d | e | [3]", ["b", "c", "d | e"]),
         ("| a | [1] b | c |", ["b"]),
         ("| a [1] | b | [2]", ["a", "b"]),
+        ("Name | Val\n--- | ---\nfoo [1] | bar [2]\nbaz [3] | qux\n", ["foo", "bar", "baz"]),
+        ("x | y\n:-- | --:\nfoo | bar[2]\n\nAfter[3]", ["bar", "After"]),
+        ("Intro:\n\nName[1] | Val\n--- | ---\na | b\nc | d [2]", ["Name", "d"]),
+        ("Der 2. Weltkrieg endete 1945[1].", ["Der 2. Weltkrieg endete 1945"]),
+        ("Am 1. FC spielte er[1]. Es waren 12. Der Rest[2]", ["Am 1. FC spielte er", "Der Rest"]),
+        ("Prices fell (approx. 4%)[2].", ["Prices fell (approx. 4%)"]),
+        ("Der Bau (seit 1990, vgl. Kap. 3)[1].", ["Der Bau (seit 1990, vgl. Kap. 3)"]),
         ("> quoted words[1]", ["quoted words"]),
         ("**Bold claim**[1] and more[2]", ["**Bold claim**", "and more"]),
         (

@@ -31,21 +31,6 @@ def test_any_text_is_read_into_records_that_fit_it(text: str, contract: str) -> 
     assert records == normalize_citations(text, SOURCES[:3], contract=contract)
 
 
-@settings(max_examples=300, deadline=None)
-@given(TEXTS)
-def test_text_whose_markers_were_made_links_holds_none_any_more(text: str) -> None:
-    linked = text
-    for record in reversed(normalize_citations(text, SOURCES)):
-        start, end = record.marker_span
-        if record.resolved and linked[start:end] == record.raw_marker:
-            linked = f"{linked[:start]}[[{record.source_index}]]({record.url}){linked[end:]}"
-
-    found = [r for r in normalize_citations(linked, SOURCES) if r.resolved]
-
-    # What a marker's own brackets kept apart can come together: `[` + `[1](url)` + `](x)`.
-    assert len(found) <= len([r for r in normalize_citations(text, SOURCES) if r.resolved])
-
-
 @settings(max_examples=200, deadline=None)
 @given(TEXTS)
 def test_records_round_trip_through_json_and_stay_equal(text: str) -> None:
@@ -77,7 +62,7 @@ def steps_of(work: Callable[[], Any]) -> int:
     "piece",
     [
         "[", "]", "`", "`` ` ", "$", "$a ", "$$ ", "\\", "\\[ ", "|", "| [1] ", "- ", "> ", "\n", "(", "](", "[1](",
-        "[1]", "[[1]]", "[1, ", "<", "<a ", "<!-- ", "<code>", "<think>", "x.[1] ", "e.g. ", "```\n", "`\n\n", "* [1] b\n", "[1-",
+        "[1]", "[[1]]", "a | b\n- | -\n", "a [1] | b\n", "[1, ", "<", "<a ", "<!-- ", "<code>", "<think>", "x.[1] ", "e.g. ", "```\n", "`\n\n", "* [1] b\n", "[1-",
         "$$ a\n", "x $$\n$$\n", "\\[ a\n", "- ```\n", "> ```\n", "<pre>\n", "[1]=", "a[1]\n", "x\n\n[1]", "# a ` b\n", "[a][b] ",
         "[a]: b\n", "http://a[1]=b", "![1](",
     ],

@@ -267,3 +267,26 @@ def test_an_unknown_command_is_a_fault_of_the_command_line() -> None:
         main(["citations", "burn"])
 
     assert 2 == caught.value.code
+
+
+def test_a_list_with_a_bad_member_still_tells_of_the_good_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.json").write_text(json.dumps([ANSWERS["fast.json"], 5, ANSWERS["low.json"]]))
+
+    status, output = check(capsys, tmp_path / "x.json", "--json")
+    report = json.loads(output)
+
+    assert 1 == status
+    assert 2 == report["total"]["answers"]
+    assert ["x.json:2"] == [Path(entry["name"]).name for entry in report["unreadable"]]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_named_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "x.json")
+
+    status, output = check(capsys, tmp_path / "x.json")
+
+    assert 1 == status
+    assert "it is a named pipe" in output

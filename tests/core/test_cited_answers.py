@@ -417,3 +417,9 @@ def test_numbers_that_the_text_defines_are_not_taken_for_those_of_the_sources() 
     result = answer(text, citations=records, citation_contract="footnotes/1")
 
     assert result == read_again(result)
+
+
+def test_a_result_without_an_answer_has_nothing_to_read_again() -> None:
+    result = WebSearchResult(provider="toy", sources=(WebSearchSource(url=ONE),))
+
+    assert result == read_again(result)

@@ -25,7 +25,7 @@ from dsh_web import (
 )
 from dsh_web._io.async_driver import AsyncDriver
 from dsh_web._io.sync_driver import SyncDriver
-from dsh_web.calls import PageCall
+from dsh_web.fetch_calls import PageCall
 from tests.fetching import FakeFetcher, fetching, html, pdf, text
 
 URL = "https://a.example/x"

@@ -12,7 +12,7 @@ import pytest
 from dsh_web import HttpFetchProvider, WebFetchRequest, WebFetchResult, WebPage
 from dsh_web._io.async_driver import AsyncDriver
 from dsh_web._io.sync_driver import SyncDriver
-from dsh_web.calls import PageCall
+from dsh_web.fetch_calls import PageCall
 
 from .raw_server import PATIENCE, Peer, RawServer
 
