@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
 from .blocking import wait_for_workers
 from .cancel import CancelToken
 from .errors import WebCancelledError, WebError
+from .progress import Advance
 
-__all__ = ["run_each", "run_each_async"]
+__all__ = ["per_item", "run_each", "run_each_async"]
 
 Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
 
 
 class _SiblingFailed(Exception):
@@ -27,6 +29,7 @@ def run_each(
     cancel: CancelToken | None,
     *,
     keep_errors: bool,
+    advance: Advance,
     concurrency: int | None = None,
 ) -> tuple[Result | WebError, ...]:
     """Return one outcome per query or address, in order.
@@ -36,6 +39,7 @@ def run_each(
         call: Makes the call for one of them.
         cancel: Stops them all.
         keep_errors: Return a `WebError` in the place of its item instead of raising it.
+        advance: Called in this thread whenever one of them has an outcome.
         concurrency: Most calls at the same time, each in a thread of its own; None: all.
 
     Raises:
@@ -44,7 +48,9 @@ def run_each(
     if not items:
         return ()
     if len(items) == 1 and not keep_errors:
-        return (call(items[0], cancel),)
+        only = call(items[0], cancel)
+        advance()
+        return (only,)
     siblings = CancelToken.any(cancel)
     failures: list[BaseException] = []
 
@@ -68,6 +74,8 @@ def run_each(
             for context, item in zip(contexts, items, strict=True)
         ]
         try:
+            for _ in as_completed(futures):
+                advance()
             outcomes = [future.result() for future in futures]
         except BaseException as error:  # Ctrl-C; the pool waits until all have settled
             siblings.cancel(error)
@@ -92,6 +100,7 @@ async def run_each_async(
     cancel: CancelToken | None,
     *,
     keep_errors: bool,
+    advance: Advance,
     concurrency: int | None = None,
 ) -> tuple[Result | WebError, ...]:
     """Return one outcome per item, in order; one task per item. See `run_each`."""
@@ -100,15 +109,23 @@ async def run_each_async(
     failures: list[Exception] = []
     turns = asyncio.Semaphore(concurrency or len(items))
 
-    async def run(item: str) -> Result | WebError:
+    async def outcome_of(item: str) -> Result | WebError:
         try:
             async with turns:
                 return await call(item)
-        except Exception as error:
-            if keep_errors and isinstance(error, WebError):
+        except WebError as error:
+            if keep_errors:
                 return error
+            raise
+
+    async def run(item: str) -> Result | WebError:
+        try:
+            outcome = await outcome_of(item)
+            advance()
+        except Exception as error:
             failures.append(error)
             raise
+        return outcome
 
     tasks = [asyncio.ensure_future(run(item)) for item in items]
     try:
@@ -123,3 +140,11 @@ async def run_each_async(
     outcomes = tuple(task.result() for task in tasks)
     _raise_if_cancelled(outcomes, cancel)
     return outcomes
+
+
+def per_item(
+    asked: Sequence[object], unique: Sequence[str], outcomes: Sequence[Outcome]
+) -> tuple[Outcome, ...]:
+    """Return the outcome of each item that was asked for, where repeats have run once."""
+    of_item: dict[object, Outcome] = dict(zip(unique, outcomes, strict=True))
+    return tuple(of_item[item] for item in asked)

@@ -194,7 +194,10 @@ async def test_the_output_is_text_for_the_model_and_the_structured_result(
         structured["queries"],
         structured["text_truncated"],
     ) == (1, "web_search", ["q"], False)
-    assert provider.result == WebSearchResult.model_validate(structured["result"])
+    found = WebSearchResult.model_validate(structured["result"])
+    assert found.request is not None
+    assert found.request.query == "q"
+    assert found.model_copy(update={"request": None}) == provider.result
     assert json.loads(json.dumps(structured)) == structured
     assert not output.is_error
 
