@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack, cast
 
 from .arguments import UNSET, SearchFields, SearchFilters, Unset, search_request
@@ -206,7 +206,8 @@ class Searching(RuntimeHolder):
     ) -> tuple[WebSearchResult | WebError, ...]:
         """Run several queries at the same time and return one result per query, in order.
 
-        Exact repeats run once and share their result.
+        Exact repeats run once and share their result. An error that is raised holds in `partial`
+        what the queries that were done by then have found.
 
         Args:
             queries: See `search_many`.
@@ -223,7 +224,14 @@ class Searching(RuntimeHolder):
             return self.search(query, cancel=token, timeout=timeout, **fields)
 
         with tracked(progress, len(unique), "query") as advance:
-            outcomes = run_each(unique, search, cancel, keep_errors=keep_errors, advance=advance)
+            outcomes = run_each(
+                unique,
+                search,
+                cancel,
+                keep_errors=keep_errors,
+                advance=advance,
+                salvage=_merged,
+            )
         return per_item(asked, unique, outcomes)
 
     async def asearch_each(
@@ -245,7 +253,12 @@ class Searching(RuntimeHolder):
 
         with tracked(progress, len(unique), "query") as advance:
             outcomes = await run_each_async(
-                unique, search, cancel, keep_errors=keep_errors, advance=advance
+                unique,
+                search,
+                cancel,
+                keep_errors=keep_errors,
+                advance=advance,
+                salvage=_merged,
             )
         return per_item(asked, unique, outcomes)
 
@@ -300,3 +313,7 @@ class Searching(RuntimeHolder):
 
 def _all_good(results: Sequence[WebSearchResult | WebError]) -> list[WebSearchResult]:
     return [result for result in results if isinstance(result, WebSearchResult)]
+
+
+def _merged(done: Mapping[str, WebSearchResult]) -> WebSearchResult:
+    return merge_results(list(done), list(done.values()), None)

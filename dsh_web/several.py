@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from .blocking import wait_for_workers
 from .cancel import CancelToken
@@ -17,6 +17,8 @@ __all__ = ["per_item", "run_each", "run_each_async"]
 
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome")
+Failure = TypeVar("Failure", bound=BaseException)
+Salvage: TypeAlias = Callable[[Mapping[str, Result]], Any]
 
 
 class _SiblingFailed(Exception):
@@ -30,6 +32,7 @@ def run_each(
     *,
     keep_errors: bool,
     advance: Advance,
+    salvage: Salvage[Result] | None = None,
     concurrency: int | None = None,
 ) -> tuple[Result | WebError, ...]:
     """Return one outcome per query or address, in order.
@@ -40,6 +43,8 @@ def run_each(
         cancel: Stops them all.
         keep_errors: Return a `WebError` in the place of its item instead of raising it.
         advance: Called in this thread whenever one of them has an outcome.
+        salvage: Returns what a failure keeps as `partial`, from the outcomes of the items that
+            were done by then; None: nothing.
         concurrency: Most calls at the same time, each in a thread of its own; None: all.
 
     Raises:
@@ -81,9 +86,25 @@ def run_each(
             siblings.cancel(error)
             raise
     if failures:
-        raise failures[0]
+        raise _with_partial(failures[0], dict(zip(items, outcomes, strict=True)), salvage)
     _raise_if_cancelled(outcomes, cancel)
     return tuple(outcome for outcome in outcomes if outcome is not None)
+
+
+def _with_partial(
+    failure: Failure,
+    outcomes: Mapping[str, Result | WebError | None],
+    salvage: Salvage[Result] | None,
+) -> Failure:
+    """Return `failure` with what was done before it, unless it has something of its own."""
+    done = {
+        item: outcome
+        for item, outcome in outcomes.items()
+        if outcome is not None and not isinstance(outcome, WebError)
+    }
+    if salvage is not None and done and isinstance(failure, WebError) and failure.partial is None:
+        failure.partial = salvage(done)
+    return failure
 
 
 def _raise_if_cancelled(outcomes: Sequence[object], cancel: CancelToken | None) -> None:
@@ -101,6 +122,7 @@ async def run_each_async(
     *,
     keep_errors: bool,
     advance: Advance,
+    salvage: Salvage[Result] | None = None,
     concurrency: int | None = None,
 ) -> tuple[Result | WebError, ...]:
     """Return one outcome per item, in order; one task per item. See `run_each`."""
@@ -136,10 +158,15 @@ async def run_each_async(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     if failures:
-        raise failures[0]
+        done = [task.result() if _is_done_well(task) else None for task in tasks]
+        raise _with_partial(failures[0], dict(zip(items, done, strict=True)), salvage)
     outcomes = tuple(task.result() for task in tasks)
     _raise_if_cancelled(outcomes, cancel)
     return outcomes
+
+
+def _is_done_well(task: asyncio.Task[Any]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
 
 
 def per_item(
