@@ -11,9 +11,9 @@ from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
 from ._agent_output import WEB_ITEMS, add_sources, answer_text, usage_of
-from ._perplexity_stream import StreamFailure, is_bare_error
 from ._shape import Reader
 from ._sources import SourceList
+from ._vendor_stream import StreamFailure, is_bare_error
 
 __all__ = ["AgentAssembler"]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
 from ..seam import Usage, WebSearchSource
-from ._perplexity_stream import StreamFailure, is_bare_error
 from ._shape import Reader
 from ._sonar_body import add_sources, content_of, first_choice, usage_of
 from ._sources import SourceList
+from ._vendor_stream import StreamFailure, is_bare_error
 
 __all__ = ["SonarAssembler"]
 
