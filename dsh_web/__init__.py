@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         HttpResponse,
         OpenStream,
         ReadChunk,
+        ReadClock,
         Resolve,
         Sleep,
         TransportError,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from .metering import Budget, UsageTotal
     from .page_cache import PageCache
     from .providers.http_fetch import HttpFetchProvider
+    from .providers.parallel_search import ParallelSearchProvider
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
@@ -137,6 +139,7 @@ _HOME = {
         "HttpResponse",
         "OpenStream",
         "ReadChunk",
+        "ReadClock",
         "Resolve",
         "Sleep",
         "TransportError",
@@ -144,6 +147,7 @@ _HOME = {
     ),
     "page_cache": ("PageCache",),
     "providers.http_fetch": ("HttpFetchProvider",),
+    "providers.parallel_search": ("ParallelSearchProvider",),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
@@ -199,6 +203,7 @@ __all__ = [
     "OpenStream",
     "PageCache",
     "PdfBody",
+    "ParallelSearchProvider",
     "PerplexityAgentProvider",
     "PerplexitySearchProvider",
     "PerplexitySonarProvider",
@@ -206,6 +211,7 @@ __all__ = [
     "ProviderError",
     "ProviderStatus",
     "ReadChunk",
+    "ReadClock",
     "Resolve",
     "RetryPolicy",
     "SearchDone",

@@ -188,10 +188,17 @@ class VendorProvider:
     def _wire_request(
         self, request: WebSearchRequest, more: Mapping[str, Any]
     ) -> Flow[tuple[HttpRequest, Secret]]:
+        """Return the request to send, and the key in it.
+
+        Args:
+            request: What is asked.
+            more: Fields for the body beside those of `_request_body`; None takes one out.
+        """
         self._check_combinations(request)
         body = self._request_body(request)
         self._check_extra_body(request, body)
-        content = merged({**body, **more}, self._extra_body, deeply=self.merges_objects)
+        fields = {name: value for name, value in {**body, **more}.items() if value is not None}
+        content = merged(fields, self._extra_body, deeply=self.merges_objects)
         key = yield from self._resolve_key()
         is_stream = "stream" in more
         wire = HttpRequest(

@@ -10,9 +10,7 @@ from typing import Final
 
 _PARALLEL = "the Parallel providers come later"
 
-SURFACES: Final = {
-    "parallel_search": _PARALLEL,
-}
+SURFACES: Final[Mapping[str, str]] = {}
 """Surface, also where it is the `surface` inside an `errors` case."""
 
 KEYS: Final = {}
@@ -28,10 +26,7 @@ FEATURES: Final[Mapping[str, str]] = {}
 """Text of a case's `requires`."""
 
 RECORDED_APIS: Final = {
-    "parallel/errors": _PARALLEL,
     "parallel/parallel-extract": _PARALLEL,
-    "parallel/parallel-findall": _PARALLEL,
-    "parallel/parallel-search": _PARALLEL,
     "parallel/parallel-task": _PARALLEL,
 }
 """`<provider>/<api>` of a recording."""

@@ -25,10 +25,26 @@ SURFACES: Final = {
     "search": ("search",),
     "sonar-stream": ("sonar",),
     "agent-stream": ("agent",),
-    # An error can meet any of them, and all must read it alike.
-    "errors": tuple(PROVIDERS),
+    "parallel-search": ("parallel_search",),
 }
 """`api` of a recording to the surfaces whose providers must read it."""
+ERRORS: Final = {
+    "perplexity": ("sonar", "agent", "search"),
+    "parallel": ("parallel_search",),
+}
+"""Vendor to its surfaces: an error can meet any of them, and all must read it alike."""
+
+WITHOUT_PROVIDER: Final = {
+    "parallel/parallel-findall": "FindAll lists entities, not pages: no provider asks for it",
+}
+"""`<provider>/<api>` of recordings that nothing here reads, with the reason."""
+
+
+def surfaces_of(recording: Recording) -> tuple[str, ...]:
+    """Return the surfaces whose providers must read a recording; an empty one if none does."""
+    if recording.api == "errors":
+        return ERRORS.get(recording.provider, ("",))
+    return SURFACES.get(recording.api, ("",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +102,25 @@ class Reading:
 
 def recorded_runs_of(recording: Recording) -> list[RecordedRun]:
     """Return every run of a recording; one of an unknown api runs too, and fails."""
-    surfaces = SURFACES.get(recording.api, ("",)) if _skipped_api(recording) is None else ("",)
+    surfaces = surfaces_of(recording) if _skipped_api(recording) is None else ("",)
     return [RecordedRun(recording, surface, mode) for surface in surfaces for mode in MODES]
 
 
 def reason_to_skip(recording: Recording) -> str | None:
-    """Return why the recording belongs to a later milestone, or None."""
+    """Return why no provider reads the recording, or why it belongs to a later milestone."""
     return _skipped_api(recording)
 
 
 def _skipped_api(recording: Recording) -> str | None:
-    return not_yet.RECORDED_APIS.get(f"{recording.provider}/{recording.api}")
+    name = f"{recording.provider}/{recording.api}"
+    return WITHOUT_PROVIDER.get(name) or not_yet.RECORDED_APIS.get(name)
 
 
 def run_recording(run: RecordedRun) -> Verdict:
     """Return how the provider's reading differs from what was counted."""
     recording = run.recording
     verdict = Verdict()
-    if run.surface not in PROVIDERS or recording.provider != "perplexity":
+    if run.surface not in PROVIDERS:
         verdict.complaints.append(f"unknown api: {recording.provider}/{recording.api}")
         return verdict
     reading = _read(run)
@@ -364,6 +381,10 @@ def _marker_kinds(want: list[str], reading: Reading) -> Complaint:
     return differs(sorted(counted), got)
 
 
+def _n_excerpts(want: int, reading: Reading) -> Complaint:
+    return differs(want, sum(len(source.excerpts) for source in reading.listed))
+
+
 def _usage(want: Mapping[str, Any], reading: Reading) -> Complaint:
     usage = reading.answer.usage
     return differs(dict(want), {name: getattr(usage, name, None) for name in want})
@@ -391,6 +412,7 @@ CHECKS: Final[Mapping[str, Callable[[Any, Reading], Complaint]]] = {
     "n_markers_after_think": lambda want, reading: differs(want, _cited(reading)),
     "unresolved_markers": _unresolved_markers,
     "marker_kinds": _marker_kinds,
+    "n_excerpts": _n_excerpts,
     "terminator": _terminator,
     "deltas_match_final": _deltas_match,
     "n_frames": lambda want, reading: differs(want, len(_frames_of(reading.recording))),
