@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .metering import Budget, UsageTotal
     from .page_cache import PageCache
     from .providers.http_fetch import HttpFetchProvider
+    from .providers.parallel_chat import ParallelChatProvider
     from .providers.parallel_search import ParallelSearchProvider
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
@@ -147,6 +148,7 @@ _HOME = {
     ),
     "page_cache": ("PageCache",),
     "providers.http_fetch": ("HttpFetchProvider",),
+    "providers.parallel_chat": ("ParallelChatProvider",),
     "providers.parallel_search": ("ParallelSearchProvider",),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
@@ -203,6 +205,7 @@ __all__ = [
     "OpenStream",
     "PageCache",
     "PdfBody",
+    "ParallelChatProvider",
     "ParallelSearchProvider",
     "PerplexityAgentProvider",
     "PerplexitySearchProvider",

@@ -28,6 +28,7 @@ BUILT_IN: Final = (
     BuiltIn("perplexity-search", f"{__name__}.perplexity_search:PerplexitySearchProvider"),
     BuiltIn("perplexity-sonar", f"{__name__}.perplexity_sonar:PerplexitySonarProvider"),
     BuiltIn("parallel", f"{__name__}.parallel_search:ParallelSearchProvider", PARALLEL_KEYS),
+    BuiltIn("parallel-chat", f"{__name__}.parallel_chat:ParallelChatProvider"),
 )
 """Those that search."""
 

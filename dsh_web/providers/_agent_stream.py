@@ -65,6 +65,10 @@ class AgentAssembler:
     def is_over(self) -> bool:
         return self._final is not None
 
+    @property
+    def may_end(self) -> bool:
+        return False
+
     def take_done_marker(self) -> None:
         self._is_done = True
 

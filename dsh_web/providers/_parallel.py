@@ -6,14 +6,15 @@ vendor's Python SDK 1.3.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from ..seam import SourceOrigin, WebSearchSource
 from . import PARALLEL_KEYS
 from ._shape import Reader
 from ._vendor import VendorProvider
 
-__all__ = ["ParallelProvider", "joined", "passages_in", "vendor_warnings"]
+__all__ = ["ParallelProvider", "passages_in", "source_of", "vendor_warnings"]
 
 
 class ParallelProvider(VendorProvider):
@@ -42,9 +43,21 @@ def passages_in(excerpts: Any) -> tuple[str, ...]:
     return tuple(text for text in members if isinstance(text, str) and text.strip())
 
 
-def joined(excerpts: Iterable[str]) -> str | None:
-    """Return the excerpts as one snippet, a blank line between them; None for none."""
-    return "\n\n".join(excerpts) or None
+def source_of(
+    entry: Mapping[str, Any], url: str, ids: tuple[int, ...], origin: SourceOrigin
+) -> WebSearchSource:
+    """Return the source that an entry of results or of a basis stands for; see `MakeSource`."""
+    # Wrong types in optional fields are dropped without a word: the source itself is fine.
+    excerpts = passages_in(entry.get("excerpts"))
+    return WebSearchSource(
+        url=url,
+        title=title if type(title := entry.get("title")) is str else None,
+        snippet="\n\n".join(excerpts) or None,
+        excerpts=excerpts,
+        published_at=date if type(date := entry.get("publish_date")) is str else None,
+        ids=ids,
+        origin=origin,
+    )
 
 
 def vendor_warnings(reader: Reader, data: dict[str, Any]) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
 from ..seam import Usage, WebSearchSource
+from ._chat_completion import content_of, first_choice
 from ._shape import Reader
-from ._sonar_body import add_sources, content_of, first_choice, usage_of
+from ._sonar_body import add_sources, usage_of
 from ._sources import SourceList
 from ._vendor_stream import StreamFailure, is_bare_error
 
@@ -46,6 +47,10 @@ class SonarAssembler:
     def is_over(self) -> bool:
         # Usage may follow the finish reason in a frame of its own, so that alone is not the end.
         return self._is_done
+
+    @property
+    def may_end(self) -> bool:
+        return False
 
     def take_done_marker(self) -> None:
         self._is_done = True

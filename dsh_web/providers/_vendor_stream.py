@@ -51,6 +51,11 @@ class Assembler(Protocol):
         """Whether nothing more can follow, so that reading on is pointless."""
         ...
 
+    @property
+    def may_end(self) -> bool:
+        """Whether a body that ends here without a word may still be a whole answer."""
+        ...
+
     def take(self, frame: dict[str, Any]) -> Iterator[StreamEvent]:
         """Yield what a frame brings.
 
@@ -148,7 +153,7 @@ class StreamingProvider(VendorProvider):
                     head.status,
                     request_id,
                 ) from error
-        if not assembler.is_complete:
+        if not (assembler.is_complete or assembler.may_end):
             raise ProviderError(
                 f"{self.label} ended the stream before the answer was complete",
                 provider=self.id,

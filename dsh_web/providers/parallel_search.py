@@ -14,14 +14,12 @@ from ..flow import Flow, ReadClock
 from ..prices import ParallelMode, parallel_search_cost
 from ..seam import (
     FilterSupport,
-    SourceOrigin,
     SupportedFilters,
     Usage,
     WebSearchRequest,
     WebSearchResult,
-    WebSearchSource,
 )
-from ._parallel import ParallelProvider, joined, passages_in, vendor_warnings
+from ._parallel import ParallelProvider, source_of, vendor_warnings
 from ._parallel_policy import first_day, policy_fault, source_policy
 from ._parallel_query import WireQuery, query_fault, wire_query
 from ._shape import Reader
@@ -229,7 +227,7 @@ class ParallelSearchProvider(ParallelProvider):
 
     def _search_result(self, body: Body, request: WebSearchRequest) -> WebSearchResult:
         reader = Reader()
-        sources = SourceList(reader, make_source=_source)
+        sources = SourceList(reader, make_source=source_of)
         for entry in reader.items(body.data, "results"):
             sources.add_entry(entry)
         self.check_is_answer(body, reader, is_empty=not sources.found)
@@ -269,19 +267,3 @@ def _with_first_day(request: WebSearchRequest, now: float) -> WebSearchRequest:
 def _results_of(request: WebSearchRequest) -> int:
     # Always sent: what the API does without it has changed before.
     return min(request.max_results or DEFAULT_RESULTS, MOST_RESULTS)
-
-
-def _source(
-    entry: Mapping[str, Any], url: str, ids: tuple[int, ...], origin: SourceOrigin
-) -> WebSearchSource:
-    # Wrong types in optional fields are dropped without a word: the source itself is fine.
-    excerpts = passages_in(entry.get("excerpts"))
-    return WebSearchSource(
-        url=url,
-        title=title if type(title := entry.get("title")) is str else None,
-        snippet=joined(excerpts),
-        excerpts=excerpts,
-        published_at=date if type(date := entry.get("publish_date")) is str else None,
-        ids=ids,
-        origin=origin,
-    )

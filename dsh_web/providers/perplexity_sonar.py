@@ -13,14 +13,13 @@ from ..citations import read_citations
 from ..errors import InvalidRequestError
 from ..prices import sonar_cost
 from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
+from ._chat_completion import content_of, first_choice
 from ._perplexity import PerplexityProvider
 from ._perplexity_fields import LOCALIZES, SHARED_FILTERS, filter_fields
 from ._shape import Reader
 from ._sonar_body import (
     CONTRACT,
     add_sources,
-    content_of,
-    first_choice,
     references_in,
     usage_of,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_PARALLEL = "the Parallel providers come later"
+_EXTRACT = "the provider for extracting pages comes later"
 
 SURFACES: Final[Mapping[str, str]] = {}
 """Surface, also where it is the `surface` inside an `errors` case."""
@@ -26,8 +26,7 @@ FEATURES: Final[Mapping[str, str]] = {}
 """Text of a case's `requires`."""
 
 RECORDED_APIS: Final = {
-    "parallel/parallel-extract": _PARALLEL,
-    "parallel/parallel-task": _PARALLEL,
+    "parallel/parallel-extract": _EXTRACT,
 }
 """`<provider>/<api>` of a recording."""
 
