@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         HttpResponse,
         OpenStream,
         ReadChunk,
+        ReadClock,
         Resolve,
         Sleep,
         TransportError,
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from .metering import Budget, UsageTotal
     from .page_cache import PageCache
     from .providers.http_fetch import HttpFetchProvider
+    from .providers.parallel_chat import ParallelChatProvider
+    from .providers.parallel_search import ParallelSearchProvider
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
@@ -139,6 +142,7 @@ _HOME = {
         "HttpResponse",
         "OpenStream",
         "ReadChunk",
+        "ReadClock",
         "Resolve",
         "Sleep",
         "TransportError",
@@ -146,6 +150,8 @@ _HOME = {
     ),
     "page_cache": ("PageCache",),
     "providers.http_fetch": ("HttpFetchProvider",),
+    "providers.parallel_chat": ("ParallelChatProvider",),
+    "providers.parallel_search": ("ParallelSearchProvider",),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
@@ -203,6 +209,8 @@ __all__ = [
     "OpenStream",
     "PageCache",
     "PdfBody",
+    "ParallelChatProvider",
+    "ParallelSearchProvider",
     "PerplexityAgentProvider",
     "PerplexitySearchProvider",
     "PerplexitySonarProvider",
@@ -210,6 +218,7 @@ __all__ = [
     "ProviderError",
     "ProviderStatus",
     "ReadChunk",
+    "ReadClock",
     "ReplayProvider",
     "Resolve",
     "RetryPolicy",

@@ -42,6 +42,8 @@ class SearchFilters(TypedDict, total=False):
     mode: Literal["web", "academic", "sec", "people", "finance"] | None
     max_tokens_per_page: int | None
     max_tokens: int | None
+    objective: str | None
+    search_queries: Sequence[str]
     on_unsupported: Literal["raise", "warn"]
     include_raw: bool
 

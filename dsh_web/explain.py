@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import re
+import time
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
@@ -14,7 +15,7 @@ from pydantic import Field
 from ._secret import MASK
 from .errors import InvalidRequestError, UnsupportedFilterError
 from .filters import filter_key, set_filters, without_filters
-from .flow import HttpRequest, OpenStream, Resolve, Step
+from .flow import HttpRequest, OpenStream, ReadClock, Resolve, Step
 from .models import Frozen
 from .seam import WebSearchProvider, WebSearchRequest
 
@@ -88,8 +89,7 @@ def _first_request(provider: WebSearchProvider, request: WebSearchRequest) -> Ht
                     return step
                 if isinstance(step, OpenStream):
                     return step.request
-                # A key, in all likelihood: the flow goes on with a stand-in for it.
-                step = flow.send(MASK if isinstance(step, Resolve) else None)
+                step = flow.send(_stand_in(step))
         finally:
             flow.close()
     except InvalidRequestError as error:
@@ -99,6 +99,14 @@ def _first_request(provider: WebSearchProvider, request: WebSearchRequest) -> Ht
         # Its end, or a stand-in that it cannot work with: what it would send stays unknown.
         return None
     return None
+
+
+def _stand_in(step: Step) -> Any:
+    """Return what a flow can go on with instead of a step's outcome."""
+    if isinstance(step, ReadClock):
+        return time.time()
+    # A key, in all likelihood.
+    return MASK if isinstance(step, Resolve) else None
 
 
 def _lost_together(provider: WebSearchProvider, sent: WebSearchRequest) -> dict[str, str]:

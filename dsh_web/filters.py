@@ -28,6 +28,8 @@ FILTERS: Final = (
     "mode",
     "max_tokens_per_page",
     "max_tokens",
+    "objective",
+    "search_queries",
 )
 """The names of all neutral filters, in documentation order."""
 

@@ -27,6 +27,7 @@ __all__ = [
     "HttpResponse",
     "OpenStream",
     "ReadChunk",
+    "ReadClock",
     "Resolve",
     "Sleep",
     "Step",
@@ -141,6 +142,11 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadClock:
+    """Receive the Unix time in seconds, for a request that has to name a day."""
+
+
+@dataclass(frozen=True, slots=True)
 class WaitFor:
     """Wait until `signal` is given: a one-shot flag that anybody, in any thread, can raise."""
 
@@ -185,6 +191,8 @@ class Emit:
     event: Any
 
 
-Step: TypeAlias = HttpRequest | Resolve | Sleep | WaitFor | OpenStream | ReadChunk | Emit
+Step: TypeAlias = (
+    HttpRequest | Resolve | Sleep | WaitFor | ReadClock | OpenStream | ReadChunk | Emit
+)
 Flow: TypeAlias = Generator[Step, Any, Result]
 """A generator that yields steps and returns a `Result`."""

@@ -1,20 +1,33 @@
-"""What Perplexity's products cost, for estimates where an answer does not say it itself.
+"""What the vendors' products cost, for estimates where an answer does not say it itself.
 
 Perplexity's pricing page (docs.perplexity.ai/docs/getting-started/pricing) and model list, read on
-2026-10-09; Sonar's prices are the last ones before its retirement. US dollars. Prices change: the
-provider's own number always wins, and an estimate is marked as one.
+2026-10-09; Sonar's prices are the last ones before its retirement. Parallel's pricing page
+(docs.parallel.ai/getting-started/pricing), read in 2026-11; its Chat is no longer on it, the prices
+are those of 2026-08-14. US dollars. Prices change: the provider's own number always wins, and an
+estimate is marked as one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from .seam import Usage
 
-__all__ = ["PRICES_READ_ON", "agent_cost", "effort_cost", "search_cost", "sonar_cost"]
+__all__ = [
+    "PARALLEL_PRICES_READ_ON",
+    "PRICES_READ_ON",
+    "ParallelMode",
+    "agent_cost",
+    "effort_cost",
+    "parallel_chat_cost",
+    "parallel_search_cost",
+    "search_cost",
+    "sonar_cost",
+]
 
 PRICES_READ_ON: Final = "2026-10-09"
+PARALLEL_PRICES_READ_ON: Final = "2026-11"
 
 SEARCH_REQUEST: Final = 0.005
 SEARCH_REQUEST_FAST: Final = 0.001
@@ -63,6 +76,20 @@ _RESEARCH_SEARCH: Final = 0.005
 _EFFORTS: Final[dict[str, float]] = {"fast": 0.0015, "low": 0.004, "medium": 0.016}
 """Observed totals of one answer; the other efforts were not measured."""
 
+ParallelMode: TypeAlias = Literal["turbo", "fast", "basic", "advanced"]
+
+_PARALLEL_SEARCH: Final[dict[str, float]] = {
+    "turbo": 0.001,
+    "fast": 0.001,
+    "basic": 0.005,
+    "advanced": 0.005,
+}
+"""Dollars per request, with ten results."""
+_PARALLEL_COUNTERS: Final = {"sku_search_additional_results": 0.001, "sku_extract_excerpts": 0.001}
+"""Dollars per count, by the names of the counters that an answer holds."""
+_PARALLEL_CHAT: Final = {"speed": 0.005, "lite": 0.005, "base": 0.010, "core": 0.025}
+"""Dollars per request."""
+
 
 def search_cost(*, is_fast: bool = False) -> float:
     """Return the price of one Search API request, however many queries and results it has."""
@@ -110,6 +137,20 @@ def sonar_cost(model: str | None, usage: Usage | None, context_size: str | None)
         tokens += (usage.reasoning_tokens or 0) * _RESEARCH_REASONING / 1e6
         tokens += (usage.searches or 0) * _RESEARCH_SEARCH
     return fees.get(context_size or "low", fees["low"]) + tokens
+
+
+def parallel_search_cost(mode: str, counts: Mapping[str, int]) -> float:
+    """Return the price of what a Parallel search counts, by the names of its counters.
+
+    A counter of another name adds nothing: what it stands for is not on the price list.
+    """
+    prices = {**_PARALLEL_COUNTERS, "sku_search": _PARALLEL_SEARCH.get(mode, 0.0)}
+    return sum(count * prices.get(name, 0.0) for name, count in counts.items())
+
+
+def parallel_chat_cost(model: str) -> float | None:
+    """Return the price of one answer, or None for a model that is not in the table."""
+    return _PARALLEL_CHAT.get(model)
 
 
 def _token_cost(

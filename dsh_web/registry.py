@@ -160,7 +160,11 @@ class ProviderRegistry(Generic[Provider]):
         reasons = [f"{p.id}: {unavailable_reason(p)}" for p in self.all()]
         if reasons:
             return f" ({'; '.join(reasons)})"
-        hint = "set PERPLEXITY_API_KEY or " if self._capability == "search" else ""
+        hint = (
+            "set PERPLEXITY_API_KEY or PARALLEL_API_KEY, or "
+            if self._capability == "search"
+            else ""
+        )
         return f": none is registered; {hint}register one"
 
 

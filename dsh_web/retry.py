@@ -24,6 +24,7 @@ from .flow import (
 
 __all__ = [
     "RetryPolicy",
+    "is_retryable",
     "is_retryable_status",
     "open_with_retries",
     "retry_after",
@@ -52,6 +53,17 @@ class RetryPolicy:
 def is_retryable_status(status: int) -> bool:
     """Return whether an HTTP status says that the same request may succeed later."""
     return status in (408, 409, 429) or 500 <= status <= 599
+
+
+def is_retryable(response: HttpResponse | HttpHead) -> bool:
+    """Return whether the same request may succeed later, by its status and the server's own word.
+
+    Both vendors' SDKs let the header `x-should-retry` overrule the status of a failure.
+    """
+    verdict = response.headers.get("x-should-retry")
+    if response.status >= 400 and verdict in ("true", "false"):
+        return verdict == "true"
+    return is_retryable_status(response.status)
 
 
 def retry_after(response: HttpResponse | HttpHead) -> float | None:
@@ -142,10 +154,7 @@ def _own(policy: RetryPolicy, attempt: int) -> Sleep:
 def _wait_before_retry(
     response: HttpResponse | HttpHead, policy: RetryPolicy, attempt: int
 ) -> Sleep | None:
-    if attempt > policy.max_retries or not is_retryable_status(response.status):
-        return None
-    # The vendor's own veto, which its SDK honours too.
-    if response.headers.get("x-should-retry") == "false":
+    if attempt > policy.max_retries or not is_retryable(response):
         return None
     hint = retry_after(response)
     if hint is None:

@@ -11,6 +11,8 @@ from pydantic import ValidationError
 from .citations import read_again
 from .errors import InvalidRequestError
 from .providers._shape import parse_json
+from .providers.parallel_chat import ParallelChatProvider
+from .providers.parallel_search import ParallelSearchProvider
 from .providers.perplexity_agent import PerplexityAgentProvider
 from .providers.perplexity_search import PerplexitySearchProvider
 from .providers.perplexity_sonar import PerplexitySonarProvider
@@ -23,9 +25,11 @@ _WRAPPERS: Final = ("response", "result", "body", "raw", "data", "artifact", "ra
 """Members in which people and frameworks keep a body beside notes of their own."""
 _OWN_FIELDS: Final = ("sources", "content", "citation_contract")
 """One of these, beside `provider`, makes an object a result of ours."""
+_OF_PARALLEL_CHAT: Final = frozenset({"basis", "interaction_id"})
+"""Fields by which Parallel's chat completions are told from Sonar's."""
 _KINDS: Final = (
     "a dumped WebSearchResult, the artifact of a web_search tool, a response of Perplexity's Agent "
-    "or Search API, a chat completion, or the event stream of either"
+    "or Search API or of Parallel's Search API, a chat completion, or the event stream of an answer"
 )
 
 
@@ -35,7 +39,8 @@ def read_saved(data: Any, *, name: str = "") -> WebSearchResult:
     Args:
         data: Decoded JSON, or the text or bytes of JSON or of an event stream: a dumped
             `WebSearchResult`, the artifact of a `web_search` tool, a body of Perplexity's Agent,
-            Sonar or Search API (as `WebSearchResult.raw` keeps it), or any of these as the member
+            Sonar or Search API or of Parallel's Search or Chat API (as `WebSearchResult.raw` keeps
+            it), or any of these as the member
             `response`, `result`, `body`, `raw`, `data`, `artifact` or `raw_output` of an object.
         name: What messages call it, for example the file's name.
 
@@ -69,13 +74,21 @@ def _from_object(data: Mapping[str, Any], label: str) -> WebSearchResult | None:
     if isinstance(data.get("output"), list) or data.get("object") == "response":
         return PerplexityAgentProvider().read_body(data)
     if isinstance(data.get("choices"), list):
-        return PerplexitySonarProvider().read_body(data)
+        return _chat_provider(data).read_body(data)
     # Gateways name the provider too, but beside choices.
     if isinstance(data.get("provider"), str) and not data.keys().isdisjoint(_OWN_FIELDS):
         return _own(data, label)
     if isinstance(data.get("results"), list):
+        if "search_id" in data:
+            return ParallelSearchProvider().read_body(data)
         return PerplexitySearchProvider().read_body(data)
     return None
+
+
+def _chat_provider(data: Mapping[str, Any]) -> ParallelChatProvider | PerplexitySonarProvider:
+    """Return who reads a chat completion, or the stream that begins with this chunk."""
+    is_parallel = not _OF_PARALLEL_CHAT.isdisjoint(data)
+    return ParallelChatProvider() if is_parallel else PerplexitySonarProvider()
 
 
 def _unwrapped(data: Mapping[str, Any], label: str, depth: int = 2) -> WebSearchResult | None:
@@ -119,7 +132,7 @@ def _from_stream(text: str, label: str) -> WebSearchResult:
         if isinstance(frame.get("type"), str) and frame["type"].startswith("response."):
             return PerplexityAgentProvider().read_stream(body)
         if "choices" in frame:
-            return PerplexitySonarProvider().read_stream(body)
+            return _chat_provider(frame).read_stream(body)
     raise InvalidRequestError(f"{label} is an event stream of no API that is known here")
 
 

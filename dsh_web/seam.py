@@ -109,6 +109,10 @@ class WebSearchRequest(RequestModel):
     """Cap on the text extracted from one page, in the provider's tokens."""
     max_tokens: PositiveInt | None = None
     """Cap on the text extracted over all results, in the provider's tokens."""
+    objective: str | None = None
+    """What the search is for, in sentences: for a provider that takes it beside keywords."""
+    search_queries: tuple[str, ...] = ()
+    """Keyword queries to search with in the place of those that would be made from `query`."""
 
     on_unsupported: Literal["raise", "warn"] = "raise"
     """What happens to a filter that the provider cannot honour: an error, or a warning."""
@@ -129,6 +133,21 @@ class WebSearchRequest(RequestModel):
         if not query.strip():
             raise InvalidRequestError("query must be a non-empty string")
         return query
+
+    @field_validator("objective")
+    @classmethod
+    def _objective_is_not_blank(cls, objective: str | None) -> str | None:
+        if objective is not None and not objective.strip():
+            raise InvalidRequestError("objective must be a non-empty string, or None")
+        return objective
+
+    @field_validator("search_queries", mode="before")
+    @classmethod
+    def _search_queries(cls, value: Any) -> tuple[str, ...]:
+        queries = _as_tuple(value)
+        if not all(isinstance(query, str) and query.strip() for query in queries):
+            raise InvalidRequestError("each of search_queries must be a non-empty string")
+        return tuple(dict.fromkeys(queries))
 
     @field_validator("include_domains", "exclude_domains", mode="before")
     @classmethod
@@ -184,6 +203,9 @@ class WebSearchSource(Frozen):
     title: OptionalText = None
     snippet: OptionalText = None
     """The provider's text about or from the page: a sentence, or long Markdown."""
+    excerpts: tuple[str, ...] = ()
+    """The passages of the page that `snippet` joins with a blank line, for a provider that sends
+    them one by one; empty: it does not."""
     published_at: OptionalText = None
     """The provider's own text, unparsed: often `YYYY-MM-DD`, sometimes `2 hours ago`."""
     updated_at: OptionalText = None

@@ -52,7 +52,8 @@ class Citation(Frozen):
     resolved: bool
     """True if the marker leads to a source."""
     confidence: Literal["high", "low"] = "high"
-    """`low`: the link follows a rule that the vendor does not document."""
+    """`low`: the link follows a rule that the vendor does not document, or the vendor itself is
+    less than sure of it."""
     answer_index: int = 0
     """Which of several joined answers the marker stands in; the numbers of one answer mean
     nothing in another."""

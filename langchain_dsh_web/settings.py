@@ -42,6 +42,8 @@ _FILTERS = (
     "mode",
     "max_tokens_per_page",
     "max_tokens",
+    "objective",
+    "search_queries",
     "on_unsupported",
 )
 
@@ -165,6 +167,8 @@ class SearchSettings(RuntimeSettings):
     mode: Literal["web", "academic", "sec", "people", "finance"] | None = None
     max_tokens_per_page: int | None = None
     max_tokens: int | None = None
+    objective: str | None = None
+    search_queries: tuple[str, ...] = ()
     on_unsupported: Literal["raise", "warn"] = "raise"
 
     @field_validator(*_FILTERS, mode="before")

@@ -50,6 +50,10 @@ class SearchOptions(TypedDict, total=False):
     """Cap on the text of one page, in the provider's tokens."""
     max_tokens: int | None
     """Cap on the text over all results, in the provider's tokens."""
+    objective: str | None
+    """What the searches are for, in sentences."""
+    search_queries: Sequence[str]
+    """Keyword queries in the place of those made from each query."""
     on_unsupported: Literal["raise", "warn"]
     """What happens to a filter that the provider cannot honour; default `"raise"`."""
 

@@ -7,7 +7,7 @@ from hypothesis import settings
 settings.register_profile("dsh-web", deadline=None)
 settings.load_profile("dsh-web")
 
-OURS = ("PERPLEXITY_", "PPLX_", "DSH_WEB_")
+OURS = ("PERPLEXITY_", "PPLX_", "PARALLEL_", "DSH_WEB_")
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import random
 import ssl
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +21,7 @@ from ..flow import (
     HttpResponse,
     OpenStream,
     ReadChunk,
+    ReadClock,
     Resolve,
     Sleep,
     Step,
@@ -243,6 +245,8 @@ class _Performer:
             return await self._scope.wait_for(step.signal)
         if isinstance(step, Resolve):
             return await _call(step)
+        if isinstance(step, ReadClock):
+            return time.time()
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
     async def close(self) -> None:

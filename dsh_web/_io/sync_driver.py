@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import ssl
+import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ from ..flow import (
     HttpResponse,
     OpenStream,
     ReadChunk,
+    ReadClock,
     Resolve,
     Sleep,
     Step,
@@ -185,6 +187,8 @@ class _Performer:
             return self._scope.wait_for(step.signal)
         if isinstance(step, Resolve):
             return _resolve(step, self._scope)
+        if isinstance(step, ReadClock):
+            return time.time()
         raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
     def drain(self) -> None:

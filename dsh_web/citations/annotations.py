@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from .lookups import Stretch
 from .members import Member
@@ -26,6 +27,8 @@ class Annotation:
     """Offset in code points of the answer."""
     end: int
     """Exclusive."""
+    confidence: Literal["high", "low"] = "high"
+    """`low`: the provider itself doubts it."""
 
 
 def on_markers(
@@ -63,7 +66,7 @@ def annotated_words(
         kind, number = key_of.get(note.url, ("web", None))
         known = None if number is None else references.get((kind, number))
         title = note.title or (None if known is None else known.title)
-        found[note.url, words] = (kind, number, Reference(note.url, title))
+        found[note.url, words] = (kind, number, Reference(note.url, title, note.confidence))
     return [(member, words) for (_, words), member in found.items()]
 
 

@@ -71,7 +71,7 @@ class CitationAudit(Frozen):
     unresolved: tuple[CitationFinding, ...] = ()
     """Markers that lead to no source."""
     low_confidence: tuple[CitationFinding, ...] = ()
-    """Links by a rule that the vendor does not document."""
+    """Links by a rule that the vendor does not document, or that it is less than sure of."""
     linked_sources: int = 0
     """Listed pages whose address itself stands in the text: a link in place of a marker."""
     uncited: tuple[str, ...] = ()

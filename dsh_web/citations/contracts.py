@@ -27,6 +27,8 @@ class CitationContract:
     has_ids: bool = False
     """True if a result's sources carry the numbers of this API: then one without has none, and
     its place in the list means nothing."""
+    reads_markers: bool = True
+    """False where brackets in the text are never citations: all come beside it."""
     reads_exports: bool = False
     """True if `[^2_3]` and `[^3]` are markers, which the definitions in the text itself resolve."""
 
@@ -41,6 +43,9 @@ CONTRACTS: Final = {
         CitationContract("perplexity-agent/2026-10", "perplexity", has_ids=True),
         CitationContract("perplexity-sonar/2026-06", "perplexity-sonar", has_ids=True),
         CitationContract("perplexity-export/2026-10", "perplexity", reads_exports=True),
+        CitationContract(
+            "parallel-chat/2026-10", "parallel-chat", has_ids=True, reads_markers=False
+        ),
         CitationContract("footnotes/1", reads_exports=True),
     )
 }

@@ -85,7 +85,10 @@ def read_citations(
     if is_json_object(text, start):
         return ()
     reading = _Reading(text, start, references, rules, provider, answer_index)
-    spans, drafts = reading.markers()
+    spans: list[Stretch] = []
+    drafts: list[_Drafts] = []
+    if rules.reads_markers:
+        spans, drafts = reading.markers()
     if rules.reads_exports:
         spans, drafts = _in_order([*zip(spans, drafts, strict=True), *reading.exported()])
     if annotations:

@@ -120,7 +120,9 @@ def _annotations(
             continue
         if not record.raw_marker:
             claim = record.claim_span
-            yield Annotation(record.url, record.title, claim[0] - start, claim[1] - start)
+            yield Annotation(
+                record.url, record.title, claim[0] - start, claim[1] - start, record.confidence
+            )
             continue
         number = record.source_index
         reference = None if number is None else references.get((record.source_type, number))

@@ -26,6 +26,7 @@ _FILTER_HELP = {
     "country": "two-letter country code",
     "context-size": "how much text is retrieved: low, medium or high",
     "mode": "which corpus: web, academic, sec, people or finance",
+    "objective": "what the search is for, in sentences",
 }
 _COUNT_HELP = {
     "max-tokens": "cap on the text extracted over all results",
@@ -35,6 +36,7 @@ _LIST_HELP = {
     "include-domains": "only these sites, for example python.org; repeatable",
     "exclude-domains": "none of these sites; repeatable",
     "languages": "two-letter language code; repeatable",
+    "search-queries": "keywords to search with in the place of the query's own; repeatable",
 }
 
 

@@ -21,10 +21,14 @@ class BuiltIn:
 
 PERPLEXITY_KEYS: Final = ("PERPLEXITY_API_KEY", "PPLX_API_KEY")
 
+PARALLEL_KEYS: Final = ("PARALLEL_API_KEY",)
+
 BUILT_IN: Final = (
     BuiltIn("perplexity", f"{__name__}.perplexity_agent:PerplexityAgentProvider", PERPLEXITY_KEYS),
     BuiltIn("perplexity-search", f"{__name__}.perplexity_search:PerplexitySearchProvider"),
     BuiltIn("perplexity-sonar", f"{__name__}.perplexity_sonar:PerplexitySonarProvider"),
+    BuiltIn("parallel", f"{__name__}.parallel_search:ParallelSearchProvider", PARALLEL_KEYS),
+    BuiltIn("parallel-chat", f"{__name__}.parallel_chat:ParallelChatProvider"),
 )
 """Those that search."""
 

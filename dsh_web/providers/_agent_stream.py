@@ -11,9 +11,9 @@ from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
 from ._agent_output import WEB_ITEMS, add_sources, answer_text, usage_of
-from ._perplexity_stream import StreamFailure, is_bare_error
 from ._shape import Reader
 from ._sources import SourceList
+from ._vendor_stream import StreamFailure, is_bare_error
 
 __all__ = ["AgentAssembler"]
 
@@ -64,6 +64,10 @@ class AgentAssembler:
     @property
     def is_over(self) -> bool:
         return self._final is not None
+
+    @property
+    def may_end(self) -> bool:
+        return False
 
     def take_done_marker(self) -> None:
         self._is_done = True

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Any, Final
 
-from ..seam import FilterSupport, SupportedFilters, Usage, WebSearchRequest
+from ..seam import FilterSupport, SupportedFilters, WebSearchRequest
+from ._vendor_fields import EXACT
 
-__all__ = [
-    "EXACT",
-    "LOCALIZES",
-    "SHARED_FILTERS",
-    "filter_fields",
-    "json_schema_format",
-    "with_estimate",
-]
+__all__ = ["LOCALIZES", "SHARED_FILTERS", "filter_fields"]
 
-EXACT: Final = FilterSupport(level="exact")
 LOCALIZES: Final = FilterSupport(
     level="approximate", note="it localizes the search, it does not restrict the sources"
 )
@@ -31,19 +22,6 @@ SHARED_FILTERS: Final[SupportedFilters] = {
     "exclude_domains": EXACT,
 }
 """What every Perplexity API honours, in the fields that `filter_fields` fills."""
-
-
-def json_schema_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `response_format` field that asks for an answer of that schema."""
-    name = re.sub(r"[^a-zA-Z0-9_-]", "_", str(schema.get("title") or "answer"))[:64]
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": dict(schema)}}
-
-
-def with_estimate(usage: Usage, cost: float | None) -> Usage:
-    """Return `usage` with an estimated cost, if there is one."""
-    if cost is None:
-        return usage
-    return usage.model_copy(update={"cost_usd": round(cost, 6), "cost_is_estimate": True})
 
 
 def filter_fields(request: WebSearchRequest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a chat completion holds: answer, sources, usage."""
+"""What a chat completion of Sonar holds beside its answer: sources and usage."""
 
 from __future__ import annotations
 
@@ -10,27 +10,9 @@ from ..seam import Usage
 from ._shape import Reader, web_url
 from ._sources import SourceList
 
-__all__ = ["CONTRACT", "add_sources", "content_of", "first_choice", "references_in", "usage_of"]
+__all__ = ["CONTRACT", "add_sources", "references_in", "usage_of"]
 
 CONTRACT: Final = "perplexity-sonar/2026-06"
-
-
-def first_choice(reader: Reader, data: dict[str, Any]) -> dict[str, Any]:
-    """Return the choice with the index 0 (or none), or an empty one; the others are rivals."""
-    for choice in reader.records(data, "choices"):
-        if choice.get("index") in (None, 0):
-            return choice
-    return {}
-
-
-def content_of(reader: Reader, message: dict[str, Any]) -> str | None:
-    """Return the answer; gateways may send it as a list of typed parts."""
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        parts += [part for part in content if isinstance(part, str)]
-        return "".join(part for part in parts if isinstance(part, str)) or None
-    return reader.text(message, "content") or None
 
 
 def add_sources(

@@ -11,10 +11,11 @@ from typing import Any
 
 from ..events import Progress, SourcesFound, StreamEvent, TextDelta, UsageReported
 from ..seam import Usage, WebSearchSource
-from ._perplexity_stream import StreamFailure, is_bare_error
+from ._chat_completion import content_of, first_choice
 from ._shape import Reader
-from ._sonar_body import add_sources, content_of, first_choice, usage_of
+from ._sonar_body import add_sources, usage_of
 from ._sources import SourceList
+from ._vendor_stream import StreamFailure, is_bare_error
 
 __all__ = ["SonarAssembler"]
 
@@ -46,6 +47,10 @@ class SonarAssembler:
     def is_over(self) -> bool:
         # Usage may follow the finish reason in a frame of its own, so that alone is not the end.
         return self._is_done
+
+    @property
+    def may_end(self) -> bool:
+        return False
 
     def take_done_marker(self) -> None:
         self._is_done = True

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from ..seam import SourceOrigin, WebImage, WebSearchSource
 from ._shape import Reader, is_web_url, web_url
 
-__all__ = ["SourceList", "read_images"]
+__all__ = ["MakeSource", "SourceList", "read_images"]
+
+
+MakeSource: TypeAlias = Callable[
+    [Mapping[str, Any], str, tuple[int, ...], SourceOrigin], WebSearchSource
+]
+"""Makes a source of an entry, its usable address, the provider's numbers for it and its origin."""
 
 
 class SourceList:
@@ -18,11 +24,19 @@ class SourceList:
         reader: Notes the wrong types that are met.
         merge_repeats: Keep one source per url, the first; the provider's numbers of the others
             still lead to it.
+        make_source: Reads an entry; default: with Perplexity's names of the fields.
     """
 
-    def __init__(self, reader: Reader, *, merge_repeats: bool = False) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        merge_repeats: bool = False,
+        make_source: MakeSource | None = None,
+    ) -> None:
         self._reader = reader
         self._merge_repeats = merge_repeats
+        self._make_source = make_source or _source
         self._sources: list[WebSearchSource] = []
         self._position_of: dict[str, int] = {}
         self._skipped = 0
@@ -49,7 +63,7 @@ class SourceList:
             self._extend_ids(self._position_of[url], ids)
             return
         self._position_of.setdefault(url, len(self._sources))
-        self._sources.append(_source(entry, url, ids, origin))
+        self._sources.append(self._make_source(entry, url, ids, origin))
 
     def add_link(self, url: Any, *, ids: tuple[int, ...] = ()) -> None:
         """Add a bare address; one that is not http(s) is skipped and counted."""

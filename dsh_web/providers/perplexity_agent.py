@@ -28,25 +28,14 @@ from ._agent_output import (
     usage_of,
 )
 from ._agent_stream import AgentAssembler
-from ._perplexity import (
-    ApiKey,
-    Body,
-    is_positive_int,
-    is_text,
-    wrapped,
-)
-from ._perplexity_errors import message_of
-from ._perplexity_fields import (
-    EXACT,
-    LOCALIZES,
-    SHARED_FILTERS,
-    filter_fields,
-    json_schema_format,
-    with_estimate,
-)
-from ._perplexity_stream import StreamingProvider
+from ._perplexity import PerplexityProvider
+from ._perplexity_fields import LOCALIZES, SHARED_FILTERS, filter_fields
 from ._shape import Reader
 from ._sources import SourceList, read_images
+from ._vendor import ApiKey, Body, is_positive_int, is_text, wrapped
+from ._vendor_errors import message_of
+from ._vendor_fields import EXACT, json_schema_format, with_estimate
+from ._vendor_stream import StreamingProvider
 
 __all__ = ["PerplexityAgentProvider"]
 
@@ -59,7 +48,7 @@ STEPS_WITHOUT_EFFORT = 3
 _TOOL_OF_MODE = {"people": "people_search", "finance": "finance_search"}
 
 
-class PerplexityAgentProvider(StreamingProvider):
+class PerplexityAgentProvider(PerplexityProvider, StreamingProvider):
     """The answer of a Perplexity agent that has searched the web.
 
     Args:
@@ -254,7 +243,7 @@ class PerplexityAgentProvider(StreamingProvider):
         return effort_cost(self.effort) if self.model is None else None
 
     def _failed_run(self, reader: Reader, body: Body, status: str) -> ProviderError:
-        message = message_of(body.data)[0] or f"the run ended with status {status!r}"
+        message = message_of(body.data).message or f"the run ended with status {status!r}"
         if status in ("queued", "in_progress"):
             message = f"the run is not finished (status {status!r}): send it without background"
         return ProviderError(

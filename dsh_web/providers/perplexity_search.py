@@ -19,10 +19,12 @@ from ..seam import (
     WebSearchResult,
     WebSearchSource,
 )
-from ._perplexity import Body, PerplexityProvider
-from ._perplexity_fields import EXACT, SHARED_FILTERS, filter_fields
+from ._perplexity import PerplexityProvider
+from ._perplexity_fields import SHARED_FILTERS, filter_fields
 from ._shape import Reader
 from ._sources import SourceList
+from ._vendor import Body
+from ._vendor_fields import EXACT
 
 __all__ = ["PerplexitySearchProvider"]
 

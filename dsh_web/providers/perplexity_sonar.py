@@ -13,33 +13,21 @@ from ..citations import read_citations
 from ..errors import InvalidRequestError
 from ..prices import sonar_cost
 from ..seam import SupportedFilters, Usage, WebSearchRequest, WebSearchResult
-from ._perplexity import (
-    ApiKey,
-    Body,
-    is_positive_int,
-    is_text,
-    wrapped,
-)
-from ._perplexity_fields import (
-    EXACT,
-    LOCALIZES,
-    SHARED_FILTERS,
-    filter_fields,
-    json_schema_format,
-    with_estimate,
-)
-from ._perplexity_stream import StreamingProvider
+from ._chat_completion import content_of, first_choice
+from ._perplexity import PerplexityProvider
+from ._perplexity_fields import LOCALIZES, SHARED_FILTERS, filter_fields
 from ._shape import Reader
 from ._sonar_body import (
     CONTRACT,
     add_sources,
-    content_of,
-    first_choice,
     references_in,
     usage_of,
 )
 from ._sonar_stream import SonarAssembler
 from ._sources import SourceList, read_images
+from ._vendor import ApiKey, Body, is_positive_int, is_text, wrapped
+from ._vendor_fields import EXACT, json_schema_format, with_estimate
+from ._vendor_stream import StreamingProvider
 
 __all__ = ["PerplexitySonarProvider"]
 
@@ -49,7 +37,7 @@ DAYS = ("published_after", "published_before", "updated_after", "updated_before"
 RETIRED = "chat_completions_not_available"
 
 
-class PerplexitySonarProvider(StreamingProvider):
+class PerplexitySonarProvider(PerplexityProvider, StreamingProvider):
     """The answer of a Sonar model with its sources.
 
     Args:

@@ -48,6 +48,8 @@ VALUES: dict[str, Any] = {
     "context_size": "low",
     "max_tokens_per_page": 100,
     "max_tokens": 900,
+    "objective": "To compare tides.",
+    "search_queries": ["tides", "tidal range"],
 }
 MODES = ["web", "academic", "sec", "people", "finance"]
 EVERY = [*VALUES.items(), *(("mode", mode) for mode in MODES)]

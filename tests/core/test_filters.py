@@ -31,6 +31,8 @@ VALUES = {
     "mode": ["academic", "sec", "people", "finance"],
     "max_tokens_per_page": [100],
     "max_tokens": [1000],
+    "objective": ["To compare tides."],
+    "search_queries": [["tides", "tidal range"]],
 }
 EVERY = [(name, value) for name, values in VALUES.items() for value in values]
 EMPTY = {

@@ -55,6 +55,38 @@ def test_a_perplexity_key_registers_its_default_provider(name, monkeypatch):
     assert ["perplexity"] == ids(WebRuntime.from_env())
 
 
+def test_a_parallel_key_registers_its_default_provider(monkeypatch):
+    monkeypatch.setenv("PARALLEL_API_KEY", KEY)
+
+    assert ["parallel"] == ids(WebRuntime.from_env())
+
+
+@pytest.fixture
+def both_keys(monkeypatch):
+    monkeypatch.setenv("PERPLEXITY_API_KEY", KEY)
+    monkeypatch.setenv("PARALLEL_API_KEY", KEY)
+
+
+def test_the_keys_of_both_vendors_leave_the_choice_to_the_user(both_keys):
+    runtime = WebRuntime.from_env()
+
+    assert ["parallel", "perplexity"] == ids(runtime)
+    with pytest.raises(SelectionError) as caught:
+        runtime.search("q")
+    assert "WEB_PROVIDER_AMBIGUOUS" == caught.value.code
+    assert (
+        "several search providers are available (parallel, perplexity): "
+        "choose one with search_provider= or DSH_WEB_SEARCH_PROVIDER"
+    ) == caught.value.message
+
+
+@pytest.mark.parametrize("pin", ["perplexity", "parallel", "perplexity-search"])
+def test_a_pin_settles_the_choice_between_two_vendors(pin, both_keys, monkeypatch):
+    monkeypatch.setenv("DSH_WEB_SEARCH_PROVIDER", pin)
+
+    assert pin == WebRuntime.from_env().search_provider_id()
+
+
 def test_a_blank_key_registers_nothing(monkeypatch):
     monkeypatch.setenv("PERPLEXITY_API_KEY", " \n")
 

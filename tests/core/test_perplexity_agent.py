@@ -219,6 +219,7 @@ def test_a_source_has_every_field_that_was_sent():
         "snippet": "Text.",
         "published_at": "2026-09-30",
         "updated_at": "2026-10-01",
+        "excerpts": (),
         "ids": (7,),
         "origin": "result",
     }

@@ -143,6 +143,7 @@ def test_listed_results_are_the_sources():
         "snippet": "Text.",
         "published_at": "2026-05-01",
         "updated_at": "2026-06-01",
+        "excerpts": (),
         "ids": (1,),
         "origin": "result",
     }

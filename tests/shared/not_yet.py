@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_PARALLEL = "the Parallel providers come later"
+_EXTRACT = "the provider for extracting pages comes later"
 
-SURFACES: Final = {
-    "parallel_search": _PARALLEL,
-}
+SURFACES: Final[Mapping[str, str]] = {}
 """Surface, also where it is the `surface` inside an `errors` case."""
 
 KEYS: Final = {}
@@ -28,11 +26,7 @@ FEATURES: Final[Mapping[str, str]] = {}
 """Text of a case's `requires`."""
 
 RECORDED_APIS: Final = {
-    "parallel/errors": _PARALLEL,
-    "parallel/parallel-extract": _PARALLEL,
-    "parallel/parallel-findall": _PARALLEL,
-    "parallel/parallel-search": _PARALLEL,
-    "parallel/parallel-task": _PARALLEL,
+    "parallel/parallel-extract": _EXTRACT,
 }
 """`<provider>/<api>` of a recording."""
 

@@ -25,10 +25,28 @@ SURFACES: Final = {
     "search": ("search",),
     "sonar-stream": ("sonar",),
     "agent-stream": ("agent",),
-    # An error can meet any of them, and all must read it alike.
-    "errors": tuple(PROVIDERS),
+    "parallel-search": ("parallel_search",),
+    # Chat wraps Task: answer and basis are the same, see `_as_chat`.
+    "parallel-task": ("parallel_chat",),
 }
 """`api` of a recording to the surfaces whose providers must read it."""
+ERRORS: Final = {
+    "perplexity": ("sonar", "agent", "search"),
+    "parallel": ("parallel_search", "parallel_chat"),
+}
+"""Vendor to its surfaces: an error can meet any of them, and all must read it alike."""
+
+WITHOUT_PROVIDER: Final = {
+    "parallel/parallel-findall": "FindAll lists entities, not pages: no provider asks for it",
+}
+"""`<provider>/<api>` of recordings that nothing here reads, with the reason."""
+
+
+def surfaces_of(recording: Recording) -> tuple[str, ...]:
+    """Return the surfaces whose providers must read a recording; an empty one if none does."""
+    if recording.api == "errors":
+        return ERRORS.get(recording.provider, ("",))
+    return SURFACES.get(recording.api, ("",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +104,25 @@ class Reading:
 
 def recorded_runs_of(recording: Recording) -> list[RecordedRun]:
     """Return every run of a recording; one of an unknown api runs too, and fails."""
-    surfaces = SURFACES.get(recording.api, ("",)) if _skipped_api(recording) is None else ("",)
+    surfaces = surfaces_of(recording) if _skipped_api(recording) is None else ("",)
     return [RecordedRun(recording, surface, mode) for surface in surfaces for mode in MODES]
 
 
 def reason_to_skip(recording: Recording) -> str | None:
-    """Return why the recording belongs to a later milestone, or None."""
+    """Return why no provider reads the recording, or why it belongs to a later milestone."""
     return _skipped_api(recording)
 
 
 def _skipped_api(recording: Recording) -> str | None:
-    return not_yet.RECORDED_APIS.get(f"{recording.provider}/{recording.api}")
+    name = f"{recording.provider}/{recording.api}"
+    return WITHOUT_PROVIDER.get(name) or not_yet.RECORDED_APIS.get(name)
 
 
 def run_recording(run: RecordedRun) -> Verdict:
     """Return how the provider's reading differs from what was counted."""
     recording = run.recording
     verdict = Verdict()
-    if run.surface not in PROVIDERS or recording.provider != "perplexity":
+    if run.surface not in PROVIDERS:
         verdict.complaints.append(f"unknown api: {recording.provider}/{recording.api}")
         return verdict
     reading = _read(run)
@@ -134,7 +153,8 @@ def _read(run: RecordedRun) -> Reading:
     status = status_of(recording)
     is_json = PurePosixPath(recording.file).suffix == ".json"
     kind = "application/json" if is_json else "text/html"
-    reply = Reply(status, {"content-type": kind}, (recording.body,))
+    body = _as_chat(recording) if recording.api == "parallel-task" else recording.body
+    reply = Reply(status, {"content-type": kind}, (body,))
     is_stream = recording.api.endswith("-stream")
     if is_stream:
         head = {"content-type": "text/event-stream"}
@@ -146,6 +166,27 @@ def _read(run: RecordedRun) -> Reading:
             return reading(run, runtime, status)
         finally:
             runtime.close()
+
+
+def _as_chat(recording: Recording) -> bytes:
+    """Return a Task run as the chat completion that would hold the same output.
+
+    No recording of Chat itself is known. Content that is an object is a text of JSON there.
+    """
+    recorded = json.loads(recording.body)
+    output = recorded.get("output")
+    if output is None:  # the run as it was created, which Chat never shows
+        return recording.body
+    content = output["content"]
+    if not isinstance(content, str):
+        content = json.dumps(content, ensure_ascii=False)
+    is_over = recorded.get("run", {}).get("status") == "completed"
+    choice = {
+        "index": 0,
+        "finish_reason": "stop" if is_over else None,
+        "message": {"role": "assistant", "content": content},
+    }
+    return json.dumps({"choices": [choice], "basis": output["basis"]}).encode()
 
 
 def _runtime_for(surface: str, url: str) -> Any:
@@ -219,6 +260,8 @@ def _error_code(body: bytes) -> int | None:
 
 
 def _answer_chars(want: int | None, reading: Reading) -> Complaint:
+    if "content_keys" in reading.recording.expected:
+        return None  # an object, which has no characters to count
     if reading.deltas is not None:
         # Where the counted deltas are not the whole answer, ours go on to its end.
         is_whole = reading.recording.expected.get("deltas_match_final") is not False
@@ -250,6 +293,21 @@ def _n_sources(want: int, reading: Reading) -> Complaint:
     distinct = reading.recording.expected.get("n_distinct_urls")
     is_agent = reading.recording.api.startswith("agent")
     return differs(distinct if is_agent and distinct is not None else want, len(reading.listed))
+
+
+def _n_citation_entries(want: int, reading: Reading) -> Complaint:
+    """Each page that entries of the basis cite is one citation of a text, and none of JSON."""
+    is_text = reading.recording.expected.get("content_type") == "text"
+    pages = len(reading.listed)
+    return differs(pages if is_text else 0, len(reading.answer.citations)) or _at_least(pages, want)
+
+
+def _content_type(want: str, reading: Reading) -> Complaint:
+    return _answer_is_json(want == "json", reading)
+
+
+def _content_keys(want: list[str], reading: Reading) -> Complaint:
+    return differs(sorted(want), sorted(json.loads(reading.content)))
 
 
 def _n_distinct_urls(want: int, reading: Reading) -> Complaint:
@@ -295,6 +353,8 @@ def _html_title(want: str, reading: Reading) -> Complaint:
 
 def _status(want: str, reading: Reading) -> Complaint:
     """The run's status decides, not HTTP 200."""
+    if want == "queued" and reading.recording.provider == "parallel":
+        return None if reading.result is None or not reading.content else "it has no answer yet"
     if want in ("completed", "incomplete"):
         reason = {"completed": "stop", "incomplete": "length"}[want]
         return differs(reason, reading.answer.finish_reason)
@@ -345,7 +405,9 @@ def _n_markers(want: int | None, reading: Reading) -> Complaint:
 
 
 def _cited(reading: Reading) -> int:
-    return 0 if reading.result is None else len(reading.result.citations)
+    return (
+        0 if reading.result is None else sum(bool(r.raw_marker) for r in reading.answer.citations)
+    )
 
 
 def _unresolved_markers(want: int | None, reading: Reading) -> Complaint:
@@ -358,10 +420,14 @@ def _marker_kinds(want: list[str], reading: Reading) -> Complaint:
     expected = reading.recording.expected
     if reading.result is None or expected.get("n_markers") is None:
         return None
-    is_typed = [":" in record.raw_marker for record in reading.result.citations]
+    is_typed = [":" in r.raw_marker for r in reading.result.citations if r.raw_marker]
     got = sorted({"web" if typed else "number" for typed in is_typed})
     counted = want if expected.get("n_markers_after_think", True) else []
     return differs(sorted(counted), got)
+
+
+def _n_excerpts(want: int, reading: Reading) -> Complaint:
+    return differs(want, sum(len(source.excerpts) for source in reading.listed))
 
 
 def _usage(want: Mapping[str, Any], reading: Reading) -> Complaint:
@@ -391,6 +457,10 @@ CHECKS: Final[Mapping[str, Callable[[Any, Reading], Complaint]]] = {
     "n_markers_after_think": lambda want, reading: differs(want, _cited(reading)),
     "unresolved_markers": _unresolved_markers,
     "marker_kinds": _marker_kinds,
+    "n_excerpts": _n_excerpts,
+    "n_citation_entries": _n_citation_entries,
+    "content_type": _content_type,
+    "content_keys": _content_keys,
     "terminator": _terminator,
     "deltas_match_final": _deltas_match,
     "n_frames": lambda want, reading: differs(want, len(_frames_of(reading.recording))),
@@ -403,6 +473,7 @@ ABOUT_THE_FILE: Final = {
     "item_types": "describes the body; items that the provider does not know are skipped",
     "n_finance_results": "finance results are not web sources",
     "n_finance_sources": "finance results are not web sources",
+    "n_basis": "entries of the basis; their pages are counted",
     "n_citations": "the flat list beside search_results",
     "sources_from": "says where the counts come from",
     "reasoning_chars": "reasoning beside the answer is not part of it",

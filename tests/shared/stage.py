@@ -21,6 +21,8 @@ PROVIDERS = {
     "sonar": "PerplexitySonarProvider",
     "agent": "PerplexityAgentProvider",
     "search": "PerplexitySearchProvider",
+    "parallel_search": "ParallelSearchProvider",
+    "parallel_chat": "ParallelChatProvider",
 }
 """Surface to the public name of the provider that it exercises."""
 STUB_KEY = "stub-key-0123456789"

@@ -19,6 +19,7 @@ from .expectations import Verdict
 from .network_watch import watch_network
 from .recordings import CHECKS as RECORDED_CHECKS
 from .recordings import SURFACES as RECORDED_SURFACES
+from .recordings import WITHOUT_PROVIDER
 from .runner import Run, reason_to_skip, run_case, runs_of
 from .stub_server import Reply, queries_in
 from .surfaces import SURFACES
@@ -362,7 +363,9 @@ def test_nothing_is_both_put_off_and_switched_on() -> None:
     assert not set(not_yet.KEYS) & set(CHECKS)
     assert not set(not_yet.SCENARIOS) & set(SCENARIOS)
     assert not set(not_yet.RECORDED_KEYS) & set(RECORDED_CHECKS)
-    assert not set(not_yet.RECORDED_APIS) & {f"perplexity/{api}" for api in RECORDED_SURFACES}
+    assert not set(not_yet.RECORDED_APIS) & {
+        f"{vendor}/{api}" for api in RECORDED_SURFACES for vendor in ("perplexity", "parallel")
+    }
 
 
 def test_every_key_of_the_shared_cases_is_known_also_where_the_case_is_skipped() -> None:
@@ -418,7 +421,6 @@ def test_any_folder_of_the_same_shape_is_run(tmp_path: Path) -> None:
         ("unknown-key", "search", {"error": None, "colour": "red"}),
         ("unknown-surface", "telepathy", {"error": None}),
         ("either", "search", {"sources_count": 2, "or": {"sources_count": 1}}),
-        ("later", "parallel_search", {"sources_count": 1}),
     ]
     lines = [
         {"id": name, "surface": surface, "input": {"query": "q", "http": {"body_file": "files/b"}}}
@@ -434,6 +436,7 @@ def test_any_folder_of_the_same_shape_is_run(tmp_path: Path) -> None:
         {"file": "b.json", "provider": "perplexity", "api": "search", "expected": {key: value}}
         for key, value in (("n_sources", 1), ("n_sources", 2), ("colour", 1))
     ]
+    recorded.append({"provider": "parallel", "api": "parallel-findall", "expected": {}})
     for number, line in enumerate(recorded):
         line["file"] = f"b{number}.json"
         (tmp_path / "recorded" / f"b{number}.json").write_text(json.dumps(ONE_PAGE))
@@ -444,10 +447,11 @@ def test_any_folder_of_the_same_shape_is_run(tmp_path: Path) -> None:
     for mode in ("sync", "async"):
         assert states[f"right-{mode}"][0] == "passed"
         assert states[f"either-{mode}"][0] == "passed"
-        assert states[f"later-{mode}"] == ("skipped", not_yet.SURFACES["parallel_search"])
         assert "sources_count: expected 2, got 1" in states[f"wrong-{mode}"][1]
         assert "unknown expectation key: colour" in states[f"unknown-key-{mode}"][1]
         assert "unknown surface: telepathy" in states[f"unknown-surface-{mode}"][1]
         assert states[f"b0.json-{mode}"][0] == "passed"
         assert "n_sources: expected 2, got 1" in states[f"b1.json-{mode}"][1]
         assert "unknown expectation key: colour" in states[f"b2.json-{mode}"][1]
+        reason = WITHOUT_PROVIDER["parallel/parallel-findall"]
+        assert states[f"b3.json-{mode}"] == ("skipped", reason)

@@ -45,6 +45,7 @@ SURFACES: Final = {
     "sonar": Surface(run_search),
     "agent": Surface(run_search),
     "search": Surface(run_search),
+    "parallel_search": Surface(run_search),
     "sonar_stream": Surface(run_stream),
     "agent_stream": Surface(run_stream),
     "fetch": Surface(run_fetch),

@@ -1,4 +1,4 @@
-"""`sonar`, `agent`, `search`: one search, or several queries in one call, through the runtime."""
+"""`sonar`, `agent`, `search`, `parallel_search`: one search, or several queries in one call, through the runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streaming for the two Perplexity APIs that write answers: opening, reading frames, ending."""
+"""Streaming for the APIs that write answers: opening, reading frames, ending."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..flow import Emit, Flow, HttpHead, HttpResponse, ReadChunk, TransportError
 from ..retry import RetryPolicy, is_retryable_status, open_with_retries
 from ..seam import WebSearchRequest, WebSearchResult
 from ..sse import ServerSentEvent, SseReader
-from ._perplexity import Body, PerplexityProvider
-from ._perplexity_errors import message_of, status_of
 from ._shape import parse_json
+from ._vendor import Body, VendorProvider
+from ._vendor_errors import message_of, status_of
 
 __all__ = ["Assembler", "StreamFailure", "StreamingProvider"]
 
@@ -34,7 +34,7 @@ class StreamFailure(Exception):
 def is_bare_error(frame: Mapping[str, Any]) -> bool:
     """Return whether a frame is one of the error shapes that have no envelope, and nothing else."""
     return frame.keys() <= {"detail", "message", "code", "type", "status"} and (
-        message_of(frame)[0] is not None
+        message_of(frame).message is not None
     )
 
 
@@ -49,6 +49,11 @@ class Assembler(Protocol):
     @property
     def is_over(self) -> bool:
         """Whether nothing more can follow, so that reading on is pointless."""
+        ...
+
+    @property
+    def may_end(self) -> bool:
+        """Whether a body that ends here without a word may still be a whole answer."""
         ...
 
     def take(self, frame: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -76,7 +81,7 @@ class Assembler(Protocol):
         ...
 
 
-class StreamingProvider(PerplexityProvider):
+class StreamingProvider(VendorProvider):
     """A provider whose API can stream; a subclass says how frames become a body."""
 
     def stream_flow(self, request: WebSearchRequest) -> Flow[WebSearchResult]:
@@ -148,9 +153,9 @@ class StreamingProvider(PerplexityProvider):
                     head.status,
                     request_id,
                 ) from error
-        if not assembler.is_complete:
+        if not (assembler.is_complete or assembler.may_end):
             raise ProviderError(
-                "Perplexity ended the stream before the answer was complete",
+                f"{self.label} ended the stream before the answer was complete",
                 provider=self.id,
                 status_code=head.status,
                 request_id=request_id,
@@ -164,15 +169,16 @@ class StreamingProvider(PerplexityProvider):
     def _failed_stream(
         self, failure: StreamFailure, head: HttpHead, request_id: str | None
     ) -> ProviderError:
-        message, kind = message_of({"error": failure.frame})
-        if message is None or message == kind:
-            message = message_of(failure.frame)[0] or message
+        said = message_of({"error": failure.frame})
+        message = said.message
+        if message is None or message == said.kind:
+            message = message_of(failure.frame).message or message
         status = status_of(failure.frame) or head.status
         return ProviderError(
-            self._explain(message or "Perplexity reported an error in the stream", kind),
+            self._explain(message or f"{self.label} reported an error in the stream", said.kind),
             provider=self.id,
             status_code=status,
-            request_id=request_id,
+            request_id=request_id or said.reference,
             retryable=is_retryable_status(status),
         )
 
@@ -231,7 +237,7 @@ def _error_of(text: str, key: Secret) -> dict[str, Any]:
     error = frame.get("error")
     if isinstance(error, dict):
         return error
-    message, _ = message_of(frame)
+    message = message_of(frame).message
     return {**frame, "message": message}
 
 

@@ -1,20 +1,28 @@
-"""The shapes in which Perplexity, its edge and its gateways word an error."""
+"""The shapes in which vendors, their edges and gateways word an error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..flow import HttpResponse
 from ._shape import parse_json
 
-__all__ = ["error_message", "message_of", "status_of"]
+__all__ = ["Wording", "error_message", "message_of", "status_of"]
 
 
-def error_message(
-    response: HttpResponse, mask: Callable[[str], str]
-) -> tuple[str | None, str | None]:
-    """Return the provider's own message and error type, if the body holds any.
+class Wording(NamedTuple):
+    """What an error body says of itself, each None if it does not."""
+
+    message: str | None = None
+    kind: str | None = None
+    """The vendor's own word for the sort of error."""
+    reference: str | None = None
+    """The vendor's id for the failed call."""
+
+
+def error_message(response: HttpResponse, mask: Callable[[str], str]) -> Wording:
+    """Return the provider's own message, error type and reference, if the body holds any.
 
     `mask` is applied before anything is cut, so that no part of a secret is left at the cut.
     """
@@ -24,18 +32,25 @@ def error_message(
         text = mask(response.body.decode("utf-8", "replace").strip())
         # A page for people is no message; its markup would only confuse a model.
         is_page = "html" in response.headers.get("content-type", "") or text.startswith("<")
-        return (None if is_page or not text else text[:200]), None
-    message, kind = message_of(data) if isinstance(data, dict) else (None, None)
-    return (None if message is None else mask(message)), kind
+        return Wording(None if is_page or not text else text[:200])
+    if not isinstance(data, dict):
+        return Wording()
+    said = message_of(data)
+    message, reference = (
+        None if text is None else mask(text) for text in (said.message, said.reference)
+    )
+    return Wording(message, said.kind, reference)
 
 
-def message_of(data: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return message and type from any of the error shapes that the API is known to send."""
+def message_of(data: Mapping[str, Any]) -> Wording:
+    """Return what any of the error shapes says that an API is known to send."""
     error, detail = data.get("error"), data.get("detail")
     kind: str | None = None
+    reference: str | None = None
     candidates: list[Any] = [error]
     if isinstance(error, dict):
         kind = error.get("type") if isinstance(error.get("type"), str) else None
+        reference = ref if isinstance(ref := error.get("ref_id"), str) and ref.strip() else None
         candidates = [error.get("message"), kind]
     candidates.append(detail)
     if isinstance(detail, list):
@@ -44,8 +59,8 @@ def message_of(data: Mapping[str, Any]) -> tuple[str | None, str | None]:
     candidates.append(data.get("message"))
     for candidate in candidates:
         if isinstance(candidate, str) and candidate.strip():
-            return candidate.strip(), kind
-    return None, kind
+            return Wording(candidate.strip(), kind, reference)
+    return Wording(None, kind, reference)
 
 
 def status_of(error: Any) -> int | None:
