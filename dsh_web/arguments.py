@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .errors import InvalidRequestError
 from .seam import WebSearchRequest
+from .seam_extract import WebExtractRequest
 from .seam_fetch import WebFetchRequest
 
 if TYPE_CHECKING:
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNSET",
+    "ExtractFields",
     "SearchFields",
     "SearchFilters",
     "Unset",
     "checked_timeout",
+    "extract_request",
     "fetch_request",
     "search_request",
 ]
@@ -55,6 +58,15 @@ class SearchFields(SearchFilters, total=False):
     response_format: type[BaseModel] | Mapping[str, Any] | None
 
 
+class ExtractFields(TypedDict, total=False):
+    """Every field of `WebExtractRequest` that a call can give next to the addresses."""
+
+    objective: str | None
+    queries: Sequence[str]
+    max_chars: int | None
+    include_raw: bool
+
+
 class Unset:
     """The type of `UNSET`."""
 
@@ -87,6 +99,22 @@ def fetch_request(request: WebFetchRequest | str) -> WebFetchRequest:
         WebError: The address is blank or not text.
     """
     return request if isinstance(request, WebFetchRequest) else WebFetchRequest(url=request)
+
+
+def extract_request(
+    request: WebExtractRequest | Iterable[str], fields: ExtractFields
+) -> WebExtractRequest:
+    """Return the complete request for addresses, or for a request with some fields changed.
+
+    Raises:
+        InvalidRequestError: There is no address, or a field is at fault.
+    """
+    if isinstance(request, WebExtractRequest):
+        if not fields:
+            return request
+        return WebExtractRequest(**{**request.model_dump(), **fields})
+    urls = (request,) if isinstance(request, str) else tuple(request)
+    return WebExtractRequest(urls=urls, **fields)
 
 
 def checked_timeout(timeout: float | None) -> float | None:

@@ -208,7 +208,7 @@ class SearchCall:
         An answer that is not what was asked for has cost its price all the same, but must not be
         kept for others.
         """
-        self._meter.record(result)
+        self._meter.record(result.usage)
         if result.content and result.citation_contract is None:
             # Here, not at the top: a search for sources alone has no use for what reads markers.
             from .citations import with_citations

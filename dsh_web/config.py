@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["DEFAULT_FETCH_PROVIDER", "DEFAULT_SEARCH_PROVIDER", "read_env", "shown_url"]
+__all__ = [
+    "DEFAULT_EXTRACT_PROVIDER",
+    "DEFAULT_FETCH_PROVIDER",
+    "DEFAULT_SEARCH_PROVIDER",
+    "read_env",
+    "shown_url",
+]
 
 DEFAULT_SEARCH_PROVIDER = "DSH_WEB_SEARCH_PROVIDER"
 """Names the search provider to use when the program does not."""
 DEFAULT_FETCH_PROVIDER = "DSH_WEB_FETCH_PROVIDER"
 """Names the fetch provider to use when the program does not."""
+
+DEFAULT_EXTRACT_PROVIDER = "DSH_WEB_EXTRACT_PROVIDER"
+"""Names the extract provider to use when the program does not."""
 
 
 def read_env(*names: str) -> str | None:

@@ -8,11 +8,18 @@ from typing import Any, Final
 
 from .config import read_env
 from .errors import WEB_PROVIDER_CONFIGURED_UNAVAILABLE, SelectionError
-from .providers import BUILT_IN, BUILT_IN_FETCH, BuiltIn
+from .providers import BUILT_IN, BUILT_IN_EXTRACT, BUILT_IN_FETCH, BuiltIn
 from .seam import WebSearchProvider
+from .seam_extract import WebExtractProvider
 from .seam_fetch import WebFetchProvider
 
-__all__ = ["ENTRY_POINT_GROUP", "load_fetch_provider", "load_provider", "vendors_with_key"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "load_extract_provider",
+    "load_fetch_provider",
+    "load_provider",
+    "vendors_with_key",
+]
 
 ENTRY_POINT_GROUP: Final = "dsh_web.providers"
 """Entry points of this group name a class or factory that is called without arguments."""
@@ -44,6 +51,16 @@ def load_fetch_provider(provider_id: str) -> WebFetchProvider | None:
         SelectionError: An installed package offers it, but its provider cannot be made.
     """
     provider: WebFetchProvider | None = _load(provider_id, BUILT_IN_FETCH)
+    return provider
+
+
+def load_extract_provider(provider_id: str) -> WebExtractProvider | None:
+    """Return a new extract provider for `provider_id`, or None if nothing offers one.
+
+    Raises:
+        SelectionError: An installed package offers it, but its provider cannot be made.
+    """
+    provider: WebExtractProvider | None = _load(provider_id, BUILT_IN_EXTRACT)
     return provider
 
 

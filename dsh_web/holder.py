@@ -8,13 +8,24 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from .arguments import Unset, checked_timeout
-from .config import DEFAULT_FETCH_PROVIDER, DEFAULT_SEARCH_PROVIDER, read_env
-from .discovery import load_fetch_provider, load_provider, vendors_with_key
+from .config import (
+    DEFAULT_EXTRACT_PROVIDER,
+    DEFAULT_FETCH_PROVIDER,
+    DEFAULT_SEARCH_PROVIDER,
+    read_env,
+)
+from .discovery import (
+    load_extract_provider,
+    load_fetch_provider,
+    load_provider,
+    vendors_with_key,
+)
 from .errors import InvalidRequestError
 from .metering import Budget, UsageMeter, UsageTotal
 from .providers import BUILT_IN_FETCH
 from .registry import ProviderRegistry, ProviderStatus
 from .seam import WebSearchProvider
+from .seam_extract import WebExtractProvider
 from .seam_fetch import WebFetchProvider
 from .sharing import ResultCache, SharedCalls
 
@@ -41,6 +52,7 @@ class RuntimeHolder:
         *,
         search_provider: str | None = None,
         fetch_provider: str | None = None,
+        extract_provider: str | None = None,
         timeout: float | None = DEFAULT_TIMEOUT,
         max_queries: int = DEFAULT_MAX_QUERIES,
         budget: Budget | None = None,
@@ -52,6 +64,7 @@ class RuntimeHolder:
     ) -> None:
         self._search_provider = search_provider
         self._fetch_provider = fetch_provider
+        self._extract_provider = extract_provider
         self.timeout = checked_timeout(timeout)
         if max_queries < 1:
             raise InvalidRequestError(f"max_queries must be 1 or more, not {max_queries!r}")
@@ -69,6 +82,9 @@ class RuntimeHolder:
         self._fetchers: ProviderRegistry[WebFetchProvider] = ProviderRegistry(
             "fetch", f"fetch_provider= or {DEFAULT_FETCH_PROVIDER}"
         )
+        self._extractors: ProviderRegistry[WebExtractProvider] = ProviderRegistry(
+            "extract", f"extract_provider= or {DEFAULT_EXTRACT_PROVIDER}"
+        )
 
     @classmethod
     def from_env(cls, *, search_provider: str | None = None, **settings: Any) -> Self:
@@ -78,7 +94,9 @@ class RuntimeHolder:
         the provider that is pinned by name (`search_provider` or `$DSH_WEB_SEARCH_PROVIDER`):
         a built-in one, or one that an installed package offers in the entry-point group
         `dsh_web.providers`. For fetching, `http` is always registered, beside the one that is
-        pinned (`fetch_provider` or `$DSH_WEB_FETCH_PROVIDER`).
+        pinned (`fetch_provider` or `$DSH_WEB_FETCH_PROVIDER`). For extracting, the one that is
+        pinned (`extract_provider` or `$DSH_WEB_EXTRACT_PROVIDER`); without one, pages are read
+        through the fetch provider.
 
         Args:
             search_provider: See the class.
@@ -101,6 +119,10 @@ class RuntimeHolder:
             fetcher = load_fetch_provider(provider_id)
             if fetcher is not None:
                 runtime.register_fetch_provider(fetcher)
+        pinned = runtime._configured_extractor()
+        extractor = load_extract_provider(pinned) if pinned else None
+        if extractor is not None:
+            runtime.register_extract_provider(extractor)
         return runtime
 
     # -- providers -----------------------------------------------------------------------------
@@ -121,10 +143,21 @@ class RuntimeHolder:
         """
         return self._fetchers.register(provider)
 
+    def register_extract_provider(self, provider: WebExtractProvider) -> Callable[[], None]:
+        """Add an extract provider; return a function that takes it out again.
+
+        Raises:
+            SelectionError: `WEB_DUPLICATE_PROVIDER`.
+        """
+        return self._extractors.register(provider)
+
     def describe(self) -> list[ProviderStatus]:
         """Return the state of every registered provider, without network and without secrets."""
-        searchers = self._searchers.describe(self._configured_searcher())
-        return searchers + self._fetchers.describe(self._configured_fetcher())
+        return [
+            *self._searchers.describe(self._configured_searcher()),
+            *self._fetchers.describe(self._configured_fetcher()),
+            *self._extractors.describe(self._configured_extractor()),
+        ]
 
     def search_provider_id(self) -> str:
         """Return the id of the provider that a search would use now.
@@ -141,6 +174,18 @@ class RuntimeHolder:
             SelectionError: None can be chosen; see the selection table in the README.
         """
         return self._fetchers.select(self._configured_fetcher()).id
+
+    def extract_provider_id(self) -> str | None:
+        """Return the id of the extract provider that would read pages now.
+
+        None: no such provider is registered, and pages are read through the fetch provider. So
+        they are where a fetch provider is pinned for extracting.
+
+        Raises:
+            SelectionError: One is configured or registered, and none can be chosen.
+        """
+        extractor = self._extractor()
+        return None if extractor is None else extractor.id
 
     @property
     def usage(self) -> UsageTotal:
@@ -201,12 +246,13 @@ class RuntimeHolder:
         settings = {
             "search_provider": self._search_provider,
             "fetch_provider": self._fetch_provider,
+            "extract_provider": self._extract_provider,
             "timeout": self.timeout,
             "max_queries": self.max_queries,
             "budget": self._meter.budget,
             "coalesce": self._coalesce,
         }
-        providers = (self._searchers.all(), self._fetchers.all())
+        providers = (self._searchers.all(), self._fetchers.all(), self._extractors.all())
         return functools.partial(_rebuild, type(self)), (settings, *providers)
 
     # -- inside --------------------------------------------------------------------------------
@@ -216,6 +262,19 @@ class RuntimeHolder:
 
     def _configured_fetcher(self) -> str | None:
         return self._fetch_provider or read_env(DEFAULT_FETCH_PROVIDER)
+
+    def _configured_extractor(self) -> str | None:
+        return self._extract_provider or read_env(DEFAULT_EXTRACT_PROVIDER)
+
+    def _extractor(self) -> WebExtractProvider | None:
+        """Return the extract provider of a call that runs now; None: the fetch provider reads."""
+        configured, registered = self._configured_extractor(), self._extractors.all()
+        if configured is None and not registered:
+            return None
+        is_known = any(provider.id == configured for provider in registered)
+        if not is_known and any(provider.id == configured for provider in self._fetchers.all()):
+            return None
+        return self._extractors.select(configured)
 
     def _sync_driver(self) -> SyncDriver:
         driver: SyncDriver | None = self.__dict__.get("_sync")
@@ -255,10 +314,13 @@ def _rebuild(
     settings: dict[str, Any],
     searchers: list[WebSearchProvider],
     fetchers: list[WebFetchProvider],
+    extractors: list[WebExtractProvider],
 ) -> RuntimeHolder:
     runtime = kind(**settings)
     for searcher in searchers:
         runtime.register_search_provider(searcher)
     for fetcher in fetchers:
         runtime.register_fetch_provider(fetcher)
+    for extractor in extractors:
+        runtime.register_extract_provider(extractor)
     return runtime

@@ -15,6 +15,7 @@ from .errors import (
     WebTimeoutError,
 )
 from .seam import WebSearchProvider
+from .seam_extract import WebExtractProvider
 from .seam_fetch import WebFetchProvider
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class CallLimits:
 
     def __init__(
         self,
-        provider: WebSearchProvider | WebFetchProvider,
+        provider: WebSearchProvider | WebFetchProvider | WebExtractProvider,
         verb: str,
         cancel: CancelToken | None,
         timeout: float | None,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import BudgetExceededError, InvalidRequestError
-from .seam import Usage, WebSearchResult
+from .seam import Usage
 
 __all__ = ["Budget", "UsageMeter", "UsageTotal"]
 
@@ -114,12 +114,17 @@ class UsageMeter:
             self._running -= 1
             self._total = replace(self._total, calls=self._total.calls - 1)
 
-    def record(self, result: WebSearchResult) -> None:
-        """Add what a finished call has consumed."""
-        usage = result.usage or Usage()
+    def record(self, usage: Usage | None, *, searches: int = 1) -> None:
+        """Add what a finished call has consumed.
+
+        Args:
+            usage: As the result says.
+            searches: How many searches the call counts as if its usage does not say.
+        """
+        usage = usage or Usage()
         with self._lock:
             self._running -= 1
-            self._add(usage, 1 if usage.searches is None else usage.searches)
+            self._add(usage, searches if usage.searches is None else usage.searches)
             self._total = replace(
                 self._total,
                 estimated_calls=self._total.estimated_calls + usage.cost_is_estimate,

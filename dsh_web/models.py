@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    Field,
     ModelWrapValidatorHandler,
     ValidationError,
     model_validator,
@@ -14,7 +16,18 @@ from pydantic import (
 
 from .errors import InvalidRequestError
 
-__all__ = ["Frozen", "RequestModel"]
+__all__ = ["Frozen", "OptionalText", "PositiveInt", "RequestModel"]
+
+
+def _blank_is_absent(value: Any) -> Any:
+    return None if value == "" or (isinstance(value, str) and value.isspace()) else value
+
+
+OptionalText: TypeAlias = Annotated[str | None, BeforeValidator(_blank_is_absent)]
+"""Text, or None where the provider sent nothing or only white space."""
+
+PositiveInt: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
+"""A whole number of 1 or more; True is none."""
 
 
 class Frozen(BaseModel):

@@ -1,16 +1,19 @@
-"""What a runtime does with an address: fetch what is there, or read it as a page."""
+"""What a runtime does with addresses: fetch what is there, or read it as pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Unpack
 
-from .arguments import UNSET, Unset, fetch_request
+from .arguments import UNSET, ExtractFields, Unset, extract_request, fetch_request
 from .cancel import CancelToken
 from .errors import WebError
+from .extract_calls import ExtractCall, local_extraction
 from .fetch_calls import FetchCall, PageCall
 from .holder import RuntimeHolder
 from .page_reading import DEFAULT_PAGE_CONCURRENCY, PageOptions, checked_urls, time_left
 from .progress import ProgressSetting, tracked
+from .seam_extract import WebExtractProvider, WebExtractRequest, WebExtractResult
 from .seam_fetch import WebFetchRequest, WebFetchResult
 from .seam_page import WebPage
 from .several import per_item, run_each, run_each_async
@@ -168,6 +171,71 @@ class Reading(RuntimeHolder):
             )
         return per_item(asked, unique, outcomes)
 
+    # -- extract -------------------------------------------------------------------------------
+
+    def extract(
+        self,
+        request: WebExtractRequest | Iterable[str],
+        *,
+        concurrency: int = DEFAULT_PAGE_CONCURRENCY,
+        cancel: CancelToken | None = None,
+        timeout: float | Unset | None = UNSET,
+        **fields: Unpack[ExtractFields],
+    ) -> WebExtractResult:
+        """Read several pages and return one outcome for each address, in their order.
+
+        A page that cannot be read is an error of its own, in its place; the others are there all
+        the same. An extract provider reads them if one is registered; else the fetch provider does,
+        page by page, and leaves `objective` and `queries` aside, of which the result warns.
+
+        Args:
+            request: The addresses, or a complete request.
+            concurrency: Most pages that the fetch provider reads at the same time.
+            cancel: See `search`.
+            timeout: Seconds for all pages together; None: no limit.
+            **fields: Fields of `WebExtractRequest`, on top of `request`.
+
+        Raises:
+            WebError: No page could even be asked for: a key that is refused, a service that is out
+                of reach, a request that is at fault.
+        """
+        asked, provider = extract_request(request, fields), self._extractor()
+        if provider is not None:
+            return self._extract_call(provider, asked, cancel, timeout).run(self._sync_driver())
+        outcomes = self.read_pages(
+            asked.urls,
+            keep_errors=True,
+            concurrency=concurrency,
+            max_chars=asked.max_chars,
+            cancel=cancel,
+            timeout=timeout,
+        )
+        return local_extraction(asked, outcomes, self.fetch_provider_id())
+
+    async def aextract(
+        self,
+        request: WebExtractRequest | Iterable[str],
+        *,
+        concurrency: int = DEFAULT_PAGE_CONCURRENCY,
+        cancel: CancelToken | None = None,
+        timeout: float | Unset | None = UNSET,
+        **fields: Unpack[ExtractFields],
+    ) -> WebExtractResult:
+        """Read several pages, with an outcome for each; see `extract`."""
+        asked, provider = extract_request(request, fields), self._extractor()
+        if provider is not None:
+            call = self._extract_call(provider, asked, cancel, timeout)
+            return await call.run_async(self._async_driver())
+        outcomes = await self.aread_pages(
+            asked.urls,
+            keep_errors=True,
+            concurrency=concurrency,
+            max_chars=asked.max_chars,
+            cancel=cancel,
+            timeout=timeout,
+        )
+        return local_extraction(asked, outcomes, self.fetch_provider_id())
+
     # -- inside --------------------------------------------------------------------------------
 
     def _fetch_call(
@@ -189,3 +257,13 @@ class Reading(RuntimeHolder):
         provider = self._fetchers.select(self._configured_fetcher())
         asked, seconds = fetch_request(request), self._effective(timeout)
         return PageCall(provider, asked, cancel, seconds, options.page_of)
+
+    def _extract_call(
+        self,
+        provider: WebExtractProvider,
+        request: WebExtractRequest,
+        cancel: CancelToken | None,
+        timeout: float | Unset | None,
+    ) -> ExtractCall:
+        seconds = self._effective(timeout)
+        return ExtractCall(provider, request, cancel, seconds, meter=self._meter)

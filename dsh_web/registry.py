@@ -30,7 +30,7 @@ class AnyProvider(Protocol):
 class ProviderStatus(TypedDict):
     """What `WebRuntime.describe` says of one registered provider; holds no secret."""
 
-    capability: Literal["search", "fetch"]
+    capability: Literal["search", "fetch", "extract"]
     id: str
     available: bool
     configured: bool
@@ -46,11 +46,11 @@ class ProviderRegistry(Generic[Provider]):
     """The providers of one capability, by id.
 
     Args:
-        capability: `search` or `fetch`, for messages.
+        capability: `search`, `fetch` or `extract`, for messages.
         setting: What a user sets to pin a provider, for messages.
     """
 
-    def __init__(self, capability: Literal["search", "fetch"], setting: str) -> None:
+    def __init__(self, capability: Literal["search", "fetch", "extract"], setting: str) -> None:
         self._capability = capability
         self._setting = setting
         self._providers: dict[str, Provider] = {}

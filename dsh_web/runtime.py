@@ -19,6 +19,8 @@ class WebRuntime(Searching, Reading):
         search_provider: Id of the search provider to use. Default: `$DSH_WEB_SEARCH_PROVIDER`,
             else the only one that is available.
         fetch_provider: The same for fetching; `$DSH_WEB_FETCH_PROVIDER`.
+        extract_provider: The same for extracting; `$DSH_WEB_EXTRACT_PROVIDER`. Without an extract
+            provider, pages are read through the fetch provider.
         timeout: Seconds that a call may take when it does not say itself; None: no limit.
         max_queries: Most queries that one `search_many` takes.
         budget: What all searches together may consume; the next call is then refused with

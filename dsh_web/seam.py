@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     BeforeValidator,
-    Field,
     SerializationInfo,
     field_serializer,
     field_validator,
@@ -25,7 +24,7 @@ from pydantic import (
 from .domains import normalize_domains
 from .errors import InvalidRequestError
 from .flow import Flow
-from .models import Frozen, RequestModel
+from .models import Frozen, OptionalText, PositiveInt, RequestModel
 from .seam_citations import Citation, Span
 from .showing import SearchViews
 from .structured import schema_of
@@ -40,14 +39,6 @@ __all__ = [
     "WebSearchResult",
     "WebSearchSource",
 ]
-
-
-def _blank_is_absent(value: Any) -> Any:
-    return None if value == "" or (isinstance(value, str) and value.isspace()) else value
-
-
-OptionalText: TypeAlias = Annotated[str | None, BeforeValidator(_blank_is_absent)]
-"""Text, or None where the provider sent nothing or only white space."""
 
 
 def _day(value: Any) -> Any:
@@ -65,7 +56,6 @@ def _day(value: Any) -> Any:
 
 
 Day: TypeAlias = Annotated[date, BeforeValidator(_day)]
-PositiveInt: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
 Recency: TypeAlias = Literal["hour", "day", "week", "month", "year"]
 ContextSize: TypeAlias = Literal["low", "medium", "high"]
 Mode: TypeAlias = Literal["web", "academic", "sec", "people", "finance"]

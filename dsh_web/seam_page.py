@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .models import Frozen
+from .models import Frozen, OptionalText
 from .showing import PageViews
 
 __all__ = ["WebPage"]
@@ -19,9 +19,10 @@ class WebPage(PageViews, Frozen):
 
     url: str
     """Final address, after the redirects that were allowed."""
-    status_code: int
-    kind: Literal["html", "text", "pdf"]
-    """What the page was before it became Markdown."""
+    status_code: int | None = None
+    """HTTP status; None where a provider that read the page does not say."""
+    kind: Literal["html", "text", "pdf"] | None = None
+    """What the page was before it became Markdown; None: not known."""
     title: str | None = None
     """The page's own title; None if it has none."""
     text: str
@@ -30,8 +31,13 @@ class WebPage(PageViews, Frozen):
     """Pages of a PDF, else None."""
     truncated: bool = False
     """True if the body or the text was cut to a limit."""
+    excerpts: tuple[str, ...] = ()
+    """Passages that a provider chose by what the page was read for; see `WebExtractRequest`."""
+    published_at: OptionalText = None
+    """The provider's own text for when the page was published."""
 
     @property
     def is_usable(self) -> bool:
         """True if the server sent the page (status 2xx) and there is text on it."""
-        return 200 <= self.status_code < 300 and bool(self.text.strip())
+        is_sent = self.status_code is None or 200 <= self.status_code < 300
+        return is_sent and bool(self.text.strip())

@@ -89,9 +89,10 @@ class WebFetchEvent(BaseEvent):
 
     url: str
     """Final address, after redirects."""
-    status_code: int
-    kind: str
-    """What it was: `html`, `text` or `pdf`."""
+    status_code: int | None = None
+    """None where a provider that read the page does not say."""
+    kind: str | None = None
+    """What it was: `html`, `text` or `pdf`; None: not known."""
     truncated: bool
     """True if the page was cut to a limit."""
     text_chars: int
@@ -107,7 +108,7 @@ class WebFetchEvent(BaseEvent):
     @classmethod
     def of(cls, page: WebPage) -> WebFetchEvent:
         """Return the event for `page`."""
-        facts = page.model_dump(mode="json", exclude={"text", "title"})
+        facts = page.model_dump(mode="json", exclude={"text", "title", "excerpts", "published_at"})
         return cls(**facts, text_chars=len(page.text))
 
 

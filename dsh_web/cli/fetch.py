@@ -80,7 +80,7 @@ def _runtime(options: argparse.Namespace) -> WebRuntime:
 def _notes(page: WebPage | WebFetchResult) -> list[str]:
     """Return what a reader of the text alone would miss."""
     notes: dict[str, Any] = {
-        f"the server answered HTTP {page.status_code}": page.status_code >= 400,
+        f"the server answered HTTP {page.status_code}": (page.status_code or 0) >= 400,
         "the page was cut to a limit": page.truncated,
     }
     return [note for note, holds in notes.items() if holds]

@@ -39,7 +39,8 @@ def search_html(result: WebSearchResult) -> str:
 def page_html(page: WebPage) -> str:
     """Return `page` as a fragment, its text in a box that scrolls."""
     source = ShownSource(None, page.url, page.title, one_line(page.title or "") or page.url)
-    facts = [f"HTTP {page.status_code}", page.kind, f"{len(page.text):,} characters"]
+    facts = [] if page.status_code is None else [f"HTTP {page.status_code}"]
+    facts += [*filter(None, [page.kind]), f"{len(page.text):,} characters"]
     if page.page_count is not None:
         facts.append(f"{page.page_count} pages")
     if page.truncated:

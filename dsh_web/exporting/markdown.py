@@ -51,5 +51,6 @@ def _listed(rank: int, source: WebSearchSource) -> str:
 def page_markdown(page: WebPage) -> str:
     """Return where the page is from, and its text, in which no tag is left to work."""
     title = encoded(page.title or page.url)
-    heading = f"[{title}]({destination(page.url)}) (HTTP {page.status_code})"
+    status = "" if page.status_code is None else f" (HTTP {page.status_code})"
+    heading = f"[{title}]({destination(page.url)}){status}"
     return f"{heading}\n\n{without_tags(page.text)}\n"

@@ -61,7 +61,8 @@ def _assembled(page: WebPage, text: str, is_cut: bool, boundaries: bool) -> str:
     if boundaries:
         mark = hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:32]
         shown = f"{MARKED}\n\n<<<page {mark}>>>\n{shown}\n<<<end of page {mark}>>>"
-    parts = [f"Fetched {destination(page.url)} (HTTP {page.status_code})", shown]
+    status = "" if page.status_code is None else f" (HTTP {page.status_code})"
+    parts = [f"Fetched {destination(page.url)}{status}", shown]
     return "\n\n".join([*parts, CUT] if is_cut else parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BUILT_IN", "BUILT_IN_FETCH", "BuiltIn"]
+__all__ = ["BUILT_IN", "BUILT_IN_EXTRACT", "BUILT_IN_FETCH", "BuiltIn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +34,9 @@ BUILT_IN: Final = (
 
 BUILT_IN_FETCH: Final = (BuiltIn("http", f"{__name__}.http_fetch:HttpFetchProvider"),)
 """Those that fetch; `WebRuntime.from_env` registers them all."""
+
+BUILT_IN_EXTRACT: Final = (
+    BuiltIn("parallel-extract", f"{__name__}.parallel_extract:ParallelExtractProvider"),
+)
+"""Those that extract; registered by name only: a key alone does not say that pages are to be read
+by its vendor."""
