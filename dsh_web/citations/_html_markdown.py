@@ -75,7 +75,7 @@ class _Slots:
         out = []
         for piece in layout.pieces():
             if isinstance(piece, Place):
-                out.append(f"[{fence}{len(self.places)}{fence}]")
+                out.append(f"{piece.lead}[{fence}{len(self.places)}{fence}]")
                 self.places.append(piece)
             else:
                 out.append(piece)

@@ -60,6 +60,7 @@ class _Writer:
         out: list[str] = []
         for piece in self._layout.pieces():
             if isinstance(piece, Place):
+                out += [piece.lead] if piece.lead else []
                 out += [
                     self.missing(mark) if isinstance(mark, Missing) else shown(mark)
                     for mark in piece.marks

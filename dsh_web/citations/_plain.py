@@ -17,6 +17,7 @@ def plain(layout: Layout, *, list_cited: bool, list_uncited: bool) -> str:
     out: list[str] = []
     for piece in layout.pieces():
         if isinstance(piece, Place):
+            out.append(piece.lead)
             out += [
                 f"[{one_line(mark.label)}]" if isinstance(mark, Missing) else f"[{mark.number}]"
                 for mark in piece.marks

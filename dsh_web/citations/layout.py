@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from ..errors import InvalidRequestError
-from ..escaping import is_web_address
+from ..escaping import closed, is_web_address
 from ..seam import WebSearchSource
 from ..seam_citations import Citation
 from .ledger import CitationLedger, SourceId, source_id
@@ -65,6 +66,9 @@ class Place:
     start: int
     end: int
     marks: tuple[Mark, ...]
+    lead: str = ""
+    """What Markdown needs before marks that would otherwise break a code fence or a table row: the
+    end of a fence that is left open, and a blank line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +204,27 @@ def _places(
                 "the members of one group share it"
             )
         position = end
-        yield Place(start, end, tuple(marks))
+        yield Place(start, end, tuple(marks), _lead(text, end) if start == end else "")
+
+
+_FENCE_END = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*")
+_TABLE_ROW = re.compile(r"[ \t>]*\|.*\|[ \t]*")
+
+
+def _lead(text: str, at: int) -> str:
+    """Return what has to stand before marks at the end of a line that can take none."""
+    line_start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    line, rest = text[line_start:at], text[at:]
+    following = rest.lstrip(" \t")
+    if following and following[0] not in "\r\n":
+        return ""
+    blank = "\r\n\r\n" if "\r\n" in text else "\n\n"
+    if not rest.strip():
+        closing = closed(text[:at])[at:]
+        if closing:
+            return closing + blank
+    is_last_row = _TABLE_ROW.fullmatch(line) and not rest.lstrip(" \t\r\n").startswith("|")
+    return blank if is_last_row or _FENCE_END.fullmatch(line) else ""
 
 
 class _Spots:

@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from dsh_web import (
     Citation,
@@ -296,27 +297,52 @@ def test_the_pages_are_shown_behind_the_answer(style, expected):
     assert expected == shown
 
 
-@pytest.mark.parametrize("style", ["markdown", "footnotes", "plain", "html", "html_markdown"])
-@pytest.mark.parametrize(
-    "content",
-    [
-        "Bees dance.",
-        "Look:\n\n```python\ndance()\n```",
-        "Look:\n\n    dance()\n",
-        "| bee | way |\n| --- | --- |\n| one | left |",
-        "- one\n- two",
-        "See `dance()`",
-        "See https://x.example/",
-        "Cost $5$",
-    ],
-)
-@pytest.mark.parametrize("numbering", ["provider", "first_use"])
-def test_every_style_shows_the_pages_whatever_the_answer_ends_with(style, content, numbering):
-    result = result_of(content, TWO)
-    shown = render_result(result, style=style, numbering=numbering, source_list="all")
+ENDINGS = {
+    "a sentence": "Bees dance.",
+    "a fence": "Look:\n\n```python\ndance()\n```",
+    "an open fence": "Look:\n\n```python\ndance()",
+    "a fence in a quote": "> ```\n> dance()\n> ```",
+    "a fence and a blank line": "~~~\ndance()\n~~~\n",
+    "a table": "| bee | way |\n| --- | --- |\n| one | left |",
+    "a table without pipes": "bee | way\n--- | ---\none | left",
+    "a list": "- one\n- two",
+    "a code span": "See `dance()`",
+    "an address": "See https://x.example/",
+    "a formula": "Cost $5$",
+    "an exclamation": "Bees dance!",
+    "windows lines": "Look:\r\n\r\n```\r\ndance()\r\n```",
+}
 
-    assert "site1.example" in shown
-    assert "site2.example" in shown
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_whatever_an_answer_ends_with_the_marks_behind_it_are_links(ending):
+    result = result_of(ENDINGS[ending], TWO)
+    shown = render_result(result, style="markdown")
+    tokens = MarkdownIt("commonmark").enable("table").parse(shown)
+    inline = [child for token in tokens for child in token.children or ()]
+
+    links = [child.attrs["href"] for child in inline if child.type == "link_open"]
+    assert ["https://site1.example/", "https://site2.example/"] == links
+    assert shown.startswith(ENDINGS[ending].rstrip("\n!"))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("style", ["html", "html_markdown"])
+def test_whatever_an_answer_ends_with_html_shows_the_marks(ending, style):
+    shown = render_result(result_of(ENDINGS[ending], TWO), style=style)
+
+    assert 'id="cite-mark-1-1"' in shown
+    assert 'id="cite-mark-2-1"' in shown
+
+
+@pytest.mark.parametrize("style", ["footnotes", "plain"])
+@pytest.mark.parametrize("ending", ["a fence", "a table", "an open fence"])
+def test_marks_stand_apart_from_a_block_that_can_hold_none(ending, style):
+    shown = render_result(result_of(ENDINGS[ending], TWO), style=style)
+
+    last = "```" if "fence" in ending else "| one | left |"
+    marks = "[^1][^2]" if style == "footnotes" else "[1][2]"
+    assert f"{last}\n\n{marks}\n\n" in shown
 
 
 def test_an_audit_finds_every_page_cited():

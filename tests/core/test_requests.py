@@ -243,3 +243,22 @@ def test_a_request_reads_back_from_its_own_json():
     request = WebSearchRequest(query="q", languages=["en"], published_after="2026-01-02")
 
     assert request == WebSearchRequest.model_validate_json(request.model_dump_json())
+
+
+@pytest.mark.parametrize("objective", ["", " \n"])
+def test_a_blank_objective_is_refused(objective):
+    assert "objective must be a non-empty string, or None" == fault_of(objective=objective).message
+
+
+@pytest.mark.parametrize("queries", [[""], ["a", " "], [3], [None]])
+def test_a_search_query_that_is_blank_or_no_text_is_refused(queries):
+    expected = "each of search_queries must be a non-empty string"
+    assert expected == fault_of(search_queries=queries).message
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("tides", ("tides",)), (["a", "b", "a"], ("a", "b")), (None, ()), (("a b",), ("a b",))],
+)
+def test_search_queries_are_texts_each_once_and_a_lone_text_is_one(given, kept):
+    assert kept == WebSearchRequest(query="q", search_queries=given).search_queries

@@ -21,6 +21,7 @@ from dsh_web import (
     read_saved,
 )
 from dsh_web.citations import Citation
+from tests.core.parallel import basis, chat_body, cited, found_body, hit
 from tests.core.perplexity import (
     KEY,
     agent_body,
@@ -206,3 +207,29 @@ def test_any_data_is_a_result_or_one_of_our_errors(data: Any) -> None:
     except WebError:
         return
     assert isinstance(result, WebSearchResult)
+
+
+def test_a_stored_search_of_parallel_is_read_as_such() -> None:
+    result = read_saved(found_body(hit(1, "One.", "Two.")))
+
+    assert ("parallel", ("One.", "Two.")) == (result.provider, result.sources[0].excerpts)
+
+
+@pytest.mark.parametrize("left", ["basis", "interaction_id"])
+def test_a_stored_chat_of_parallel_is_told_from_sonars(left: str) -> None:
+    body = chat_body("Bees dance.", basis(cited(1)))
+    fields = {name: body[name] for name in ("choices", left)}
+
+    assert "parallel-chat" == read_saved(fields).provider
+    assert "perplexity-sonar" == read_saved({"choices": body["choices"]}).provider
+
+
+def test_a_stored_stream_of_parallel_is_read_as_such() -> None:
+    chunk = {"choices": [{"index": 0, "delta": {"content": "Bees."}}], "basis": [basis(cited(1))]}
+    result = read_saved(frames(chunk, "[DONE]"))
+
+    assert ("parallel-chat", "Bees.", 1) == (
+        result.provider,
+        result.content,
+        len(result.citations),
+    )

@@ -63,7 +63,9 @@ def serve() -> Iterator[Callable[..., RawServer]]:
 @pytest.fixture(autouse=True)
 def clean_environ(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.lower().endswith("_proxy") or name.startswith(("PERPLEXITY", "PPLX", "DSH_WEB")):
+        if name.lower().endswith("_proxy") or name.startswith(
+            ("PERPLEXITY", "PPLX", "PARALLEL", "DSH_WEB")
+        ):
             monkeypatch.delenv(name)
 
 

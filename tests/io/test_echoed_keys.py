@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dsh_web import (
+    ParallelChatProvider,
+    ParallelSearchProvider,
     PerplexityAgentProvider,
     PerplexitySearchProvider,
     PerplexitySonarProvider,
@@ -19,7 +21,13 @@ from .raw_server import RawServer, answering, answering_once
 from .support import Call
 
 KEY = "invented-key/with-slash-0123456789"
-PROVIDERS = (PerplexityAgentProvider, PerplexitySearchProvider, PerplexitySonarProvider)
+PROVIDERS = (
+    PerplexityAgentProvider,
+    PerplexitySearchProvider,
+    PerplexitySonarProvider,
+    ParallelSearchProvider,
+    ParallelChatProvider,
+)
 ECHO = f"Bearer {KEY}".encode()
 
 

@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from dsh_web import (
+    ParallelChatProvider,
+    ParallelSearchProvider,
     PerplexityAgentProvider,
     PerplexitySearchProvider,
     PerplexitySonarProvider,
@@ -18,7 +20,13 @@ from dsh_web import (
 from .raw_server import RawServer, answering, http_answer
 from .support import KEY, OK, Call, provider_failure
 
-PROVIDERS = [PerplexityAgentProvider, PerplexitySearchProvider, PerplexitySonarProvider]
+PROVIDERS = [
+    PerplexityAgentProvider,
+    PerplexitySearchProvider,
+    PerplexitySonarProvider,
+    ParallelSearchProvider,
+    ParallelChatProvider,
+]
 
 
 @pytest.mark.parametrize("provider_type", PROVIDERS, ids=lambda kind: kind.id)
@@ -43,7 +51,7 @@ def test_a_redirect_is_an_error_and_its_target_is_not_contacted(
 
     assert error.status_code == status
     assert "redirect" in str(error)
-    assert str(error).startswith("Perplexity search request failed: ")
+    assert str(error).startswith(f"{provider_type.label} search request failed: ")
     assert len(server.requests) == 1
     assert elsewhere.connections == 0
 

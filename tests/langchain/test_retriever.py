@@ -314,3 +314,9 @@ def test_tracing_does_not_read_the_environment(monkeypatch):
     monkeypatch.setenv("DSH_WEB_SEARCH_PROVIDER", "perplexity-search")
 
     assert WebSearchRetriever()._get_ls_params() == {"ls_retriever_name": "dsh_web"}
+
+
+def test_every_neutral_filter_is_a_setting():
+    from dsh_web.filters import FILTERS
+
+    assert [] == [name for name in FILTERS if name not in WebSearchRetriever.model_fields]

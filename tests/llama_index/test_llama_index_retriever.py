@@ -347,3 +347,9 @@ async def test_cancelling_the_task_closes_the_connection(loopback, loopback_runt
     assert await asyncio.to_thread(loopback.hung_up.wait, 0.2)
     assert {task for task in asyncio.all_tasks() if not task.done()} == {asyncio.current_task()}
     assert event_log.named("WebSearchEvent") == []
+
+
+def test_every_neutral_filter_is_a_setting():
+    from dsh_web.filters import FILTERS
+
+    assert [] == [name for name in FILTERS if name not in SearchOptions.__annotations__]
