@@ -64,8 +64,10 @@ if TYPE_CHECKING:
     )
     from .metering import Budget, UsageTotal
     from .page_cache import PageCache
+    from .providers.fallback import FallbackProvider
     from .providers.http_fetch import HttpFetchProvider
     from .providers.parallel_chat import ParallelChatProvider
+    from .providers.parallel_extract import ParallelExtractProvider
     from .providers.parallel_search import ParallelSearchProvider
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
@@ -86,6 +88,13 @@ if TYPE_CHECKING:
         WebSearchSource,
     )
     from .seam_citations import Citation
+    from .seam_extract import (
+        ExtractOutcome,
+        WebExtractError,
+        WebExtractProvider,
+        WebExtractRequest,
+        WebExtractResult,
+    )
     from .seam_fetch import (
         HtmlBody,
         PdfBody,
@@ -149,8 +158,10 @@ _HOME = {
         "WaitFor",
     ),
     "page_cache": ("PageCache",),
+    "providers.fallback": ("FallbackProvider",),
     "providers.http_fetch": ("HttpFetchProvider",),
     "providers.parallel_chat": ("ParallelChatProvider",),
+    "providers.parallel_extract": ("ParallelExtractProvider",),
     "providers.parallel_search": ("ParallelSearchProvider",),
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
@@ -161,6 +172,13 @@ _HOME = {
     "runtime": ("WebRuntime",),
     "saved": ("read_again", "read_saved"),
     "seam_citations": ("Citation",),
+    "seam_extract": (
+        "ExtractOutcome",
+        "WebExtractError",
+        "WebExtractProvider",
+        "WebExtractRequest",
+        "WebExtractResult",
+    ),
     "seam_fetch": (
         "HtmlBody",
         "PdfBody",
@@ -196,6 +214,8 @@ __all__ = [
     "CitationLedger",
     "Emit",
     "Explanation",
+    "ExtractOutcome",
+    "FallbackProvider",
     "FilterSupport",
     "Flow",
     "Guard",
@@ -210,6 +230,7 @@ __all__ = [
     "PageCache",
     "PdfBody",
     "ParallelChatProvider",
+    "ParallelExtractProvider",
     "ParallelSearchProvider",
     "PerplexityAgentProvider",
     "PerplexitySearchProvider",
@@ -242,6 +263,10 @@ __all__ = [
     "WaitFor",
     "WebCancelledError",
     "WebError",
+    "WebExtractError",
+    "WebExtractProvider",
+    "WebExtractRequest",
+    "WebExtractResult",
     "WebFetchProvider",
     "WebFetchRequest",
     "WebFetchResult",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypedDict, Unpack
 
 from .cancel import CancelToken
-from .errors import ProviderError, WebError
+from .errors import ProviderError, WebCancelledError, WebError
 from .page_reading import (
     DEFAULT_PAGE_CONCURRENCY,
     PageOptions,
@@ -16,6 +16,7 @@ from .page_reading import (
     time_left,
 )
 from .seam import WebSearchResult
+from .seam_extract import WebExtractResult
 from .seam_page import WebPage
 
 __all__ = [
@@ -30,8 +31,25 @@ __all__ = [
 PageOutcome: TypeAlias = WebPage | WebError
 
 
+class Limits(TypedDict, total=False):
+    """What bounds a call that reads pages."""
+
+    cancel: CancelToken | None
+    timeout: float | None
+
+
 class PageReader(Protocol):
     """The part of `WebRuntime` that is needed here."""
+
+    def extract_provider_id(self) -> str | None: ...
+
+    def fetch_provider_id(self) -> str: ...
+
+    @property
+    def extract(self) -> Callable[..., WebExtractResult]: ...
+
+    @property
+    def aextract(self) -> Callable[..., Awaitable[WebExtractResult]]: ...
 
     @property
     def read_pages(self) -> Callable[..., tuple[PageOutcome, ...]]: ...
@@ -45,7 +63,8 @@ class SourcePages:
     """Reads the pages behind the sources of a search.
 
     Args:
-        main_content: Keep the main part of an HTML page only.
+        main_content: Keep the main part of an HTML page only; an extract provider decides by
+            itself what a page's text is.
         max_chars: Cap on the text of each page in code points; None: no cap of its own.
         concurrency: Most pages that are read at the same time.
 
@@ -83,7 +102,7 @@ class SourcePages:
             WebCancelledError: The call was cancelled. A page that fails raises nothing.
         """
         urls = _addresses(result)
-        outcomes = reader.read_pages(urls, **self._options(cancel, timeout))
+        outcomes = self.read_urls(reader, urls, cancel=cancel, timeout=timeout)
         return _noted(result, urls, outcomes)
 
     async def aread(
@@ -96,18 +115,77 @@ class SourcePages:
     ) -> tuple[WebSearchResult, dict[str, PageOutcome]]:
         """Return `result` with warnings, and the pages; see `read`."""
         urls = _addresses(result)
-        outcomes = await reader.aread_pages(urls, **self._options(cancel, timeout))
+        outcomes = await self.aread_urls(reader, urls, cancel=cancel, timeout=timeout)
         return _noted(result, urls, outcomes)
 
-    def _options(self, cancel: CancelToken | None, timeout: float | None) -> dict[str, Any]:
+    def read_urls(
+        self, reader: PageReader, urls: Sequence[str], **limits: Unpack[Limits]
+    ) -> tuple[PageOutcome, ...]:
+        """Return the page of each address, or why there is none, in order.
+
+        A runtime with an extract provider has it read them all at once; any other reads them
+        through its fetch provider, page by page.
+
+        Args:
+            reader: A runtime.
+            urls: Addresses, also none.
+            **limits: What stops the call, and seconds for all pages together.
+
+        Raises:
+            WebCancelledError: The call was cancelled. A page that fails raises nothing.
+        """
+        extractor = reader.extract_provider_id() if urls else None
+        if extractor is None:
+            return reader.read_pages(urls, **self._reading(limits))
+        try:
+            return _pages_of(reader.extract(urls, max_chars=self.max_chars, **limits))
+        except WebCancelledError:
+            raise
+        except WebError as error:
+            return (error,) * len(urls)
+
+    async def aread_urls(
+        self, reader: PageReader, urls: Sequence[str], **limits: Unpack[Limits]
+    ) -> tuple[PageOutcome, ...]:
+        """Return the page of each address, or why there is none; see `read_urls`."""
+        extractor = reader.extract_provider_id() if urls else None
+        if extractor is None:
+            return await reader.aread_pages(urls, **self._reading(limits))
+        try:
+            return _pages_of(await reader.aextract(urls, max_chars=self.max_chars, **limits))
+        except WebCancelledError:
+            raise
+        except WebError as error:
+            return (error,) * len(urls)
+
+    def reader_id(self, reader: PageReader) -> str:
+        """Return the id of the provider that would read the pages.
+
+        Raises:
+            SelectionError: None can be chosen.
+        """
+        return reader.extract_provider_id() or reader.fetch_provider_id()
+
+    def _reading(self, limits: Limits) -> dict[str, Any]:
         return {
             "keep_errors": True,
             "concurrency": self.concurrency,
             "main_content": self.main_content,
             "max_chars": self.max_chars,
-            "cancel": cancel,
-            "timeout": timeout,
+            **limits,
         }
+
+
+def _pages_of(result: WebExtractResult) -> tuple[PageOutcome, ...]:
+    found: list[PageOutcome] = []
+    for outcome in result.outcomes:
+        if outcome.page is not None:
+            found.append(outcome.page)
+        elif outcome.error is not None:
+            found.append(outcome.error.as_error(result.provider))
+        else:
+            found.append(ProviderError("neither a page nor an error", provider=result.provider))
+    return tuple(found)
 
 
 def page_error(outcome: PageOutcome) -> WebError | None:

@@ -148,6 +148,11 @@ def parallel_search_cost(mode: str, counts: Mapping[str, int]) -> float:
     return sum(count * prices.get(name, 0.0) for name, count in counts.items())
 
 
+def parallel_extract_cost(urls: int) -> float:
+    """Return the price of reading so many pages; those that cannot be read count too."""
+    return urls * _PARALLEL_COUNTERS["sku_extract_excerpts"]
+
+
 def parallel_chat_cost(model: str) -> float | None:
     """Return the price of one answer, or None for a model that is not in the table."""
     return _PARALLEL_CHAT.get(model)

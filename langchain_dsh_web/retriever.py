@@ -132,7 +132,7 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
         """
         runtime = self._used_runtime()
         if self.content == "page":
-            runtime.fetch_provider_id()
+            self._pages().reader_id(runtime)
         return runtime
 
     def _time_left(self, runtime: WebRuntime) -> Callable[[], float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Literal, TypeAlias, Unpack
+from typing import Final, Literal, TypeAlias, Unpack
 
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
@@ -44,9 +44,10 @@ class WebPageReader(BaseReader):
         documents = WebPageReader(k=5).load_data(query="how tides work")
 
     A document's id is its address, as given or found, so that an ingestion pipeline updates it in
-    place. Its metadata holds `url`, `source` and `chunk_id` (all the address), `provider` (who
-    fetched it) and, where known, `title`, `published_at` and `updated_at`; models see title,
-    address and dates, embeddings the title alone.
+    place. Its metadata holds `url`, `source` and `chunk_id` (all the address), `provider` (who read
+    it: the runtime's extract provider if it has one, else its fetch provider) and, where known,
+    `title`, `published_at` and `updated_at`; models see title, address and dates, embeddings the
+    title alone.
 
     `lazy_load_data` reads `concurrency` pages at a time and yields them before it reads more;
     `aload_data` is native. A page that was fetched is reported as `WebFetchEvent`, a search as
@@ -130,7 +131,7 @@ class WebPageReader(BaseReader):
             sources = self._given(urls)
         documents: list[Document] = []
         for batch in self._batches(sources):
-            outcomes = await runtime.aread_pages(batch, **self._arguments)
+            outcomes = await self._pages.aread_urls(runtime, batch, **self._call.limits)
             documents += self._loaded(runtime, sources, batch, outcomes)
         return documents
 
@@ -141,13 +142,13 @@ class WebPageReader(BaseReader):
         else:
             sources = self._given(urls)
         for batch in self._batches(sources):
-            outcomes = runtime.read_pages(batch, **self._arguments)
+            outcomes = self._pages.read_urls(runtime, batch, **self._call.limits)
             yield from self._loaded(runtime, sources, batch, outcomes)
 
     def _ready_runtime(self) -> WebRuntime:
         runtime = self._call.runtime
         # Without a provider for pages a search would have been for nothing.
-        runtime.fetch_provider_id()
+        self._pages.reader_id(runtime)
         return runtime
 
     def _given(self, urls: Iterable[str] | None) -> Sources:
@@ -158,16 +159,6 @@ class WebPageReader(BaseReader):
         for start in range(0, len(urls), size):
             yield urls[start : start + size]
 
-    @property
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "keep_errors": True,
-            "concurrency": self._pages.concurrency,
-            "main_content": self._pages.main_content,
-            "max_chars": self._pages.max_chars,
-            **self._call.limits,
-        }
-
     def _loaded(
         self,
         runtime: WebRuntime,
@@ -175,7 +166,7 @@ class WebPageReader(BaseReader):
         urls: Sequence[str],
         outcomes: Sequence[WebPage | WebError],
     ) -> Iterator[Document]:
-        provider = runtime.fetch_provider_id()
+        provider = self._pages.reader_id(runtime)
         for url, outcome in zip(urls, outcomes, strict=True):
             error = page_error(outcome)
             if isinstance(outcome, WebPage):

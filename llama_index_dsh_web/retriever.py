@@ -151,7 +151,7 @@ class WebSearchRetriever(BaseRetriever):
         """
         runtime = self._call.runtime
         if self._pages is not None:
-            runtime.fetch_provider_id()
+            self._pages.reader_id(runtime)
         return runtime
 
     def _nodes(

@@ -84,6 +84,8 @@ class VendorProvider:
     id: ClassVar[str]
     path: ClassVar[str]
     label: ClassVar[str]
+    verb: ClassVar[str] = "search"
+    """What a call of this API is, for messages."""
     key_variables: ClassVar[tuple[str, ...]]
     """Environment variables that may hold the key; the first that is set wins."""
     base_url_variable: ClassVar[str]
@@ -161,11 +163,15 @@ class VendorProvider:
         self, wire: HttpRequest, key: Secret, request: WebSearchRequest
     ) -> Flow[WebSearchResult]:
         """Send, retry, and map the answer."""
+        return self._result((yield from self._answered(wire, key)), request)
+
+    def _answered(self, wire: HttpRequest, key: Secret) -> Flow[Body]:
+        """Send and retry, and return the decoded answer."""
         try:
             response = yield from send_with_retries(wire, RetryPolicy(self.max_retries))
         except TransportError as error:
             raise self._request_failed(key.mask(str(error)), error) from error
-        return self._result(self._read(response, key), request)
+        return self._read(response, key)
 
     # -- what a subclass adds ------------------------------------------------------------------
 
@@ -197,10 +203,15 @@ class VendorProvider:
         self._check_combinations(request)
         body = self._request_body(request)
         self._check_extra_body(request, body)
-        fields = {name: value for name, value in {**body, **more}.items() if value is not None}
-        content = merged(fields, self._extra_body, deeply=self.merges_objects)
+        return (yield from self._posted({**body, **more}, is_stream="stream" in more))
+
+    def _posted(
+        self, fields: Mapping[str, Any], *, is_stream: bool = False
+    ) -> Flow[tuple[HttpRequest, Secret]]:
+        """Return the request that posts `fields`, without those that are None, and its key."""
+        known = {name: value for name, value in fields.items() if value is not None}
+        content = merged(known, self._extra_body, deeply=self.merges_objects)
         key = yield from self._resolve_key()
-        is_stream = "stream" in more
         wire = HttpRequest(
             method="POST",
             url=self.base_url.rstrip("/") + self.path,
@@ -278,7 +289,7 @@ class VendorProvider:
         self, reason: str, error: TransportError | None = None, **details: Any
     ) -> ProviderError:
         return ProviderError(
-            f"{self.label} search request failed: {reason}",
+            f"{self.label} {self.verb} request failed: {reason}",
             provider=self.id,
             retryable=error is not None and error.is_connect_failure,
             **details,

@@ -18,7 +18,7 @@ from ..seam import Usage
 from ..seam_extract import ExtractOutcome, WebExtractError, WebExtractRequest, WebExtractResult
 from ..seam_page import WebPage
 from ._parallel import ParallelProvider, passages_in, vendor_warnings
-from ._parallel_policy import policy_fault
+from ._parallel_fetching import fetch_policy_fault
 from ._shape import Reader
 from ._vendor import ApiKey, Body, is_positive_int, wrapped
 
@@ -95,8 +95,8 @@ class ParallelExtractProvider(ParallelProvider):
         bodies: list[Body] = []
         for start in range(0, len(sendable), MOST_URLS):
             batch = sendable[start : start + MOST_URLS]
-            fields = self._extract_body(batch, request)
-            body = yield from self._exchange_fields(fields)
+            wire, key = yield from self._posted(self._extract_body(batch, request))
+            body = yield from self._answered(wire, key)
             bodies.append(body)
             outcomes += self._outcomes(body, request)
         return self._extract_result(tuple(outcomes), bodies, len(sendable), request)
@@ -107,7 +107,7 @@ class ParallelExtractProvider(ParallelProvider):
                 "max_chars_per_result must be a whole number of 1 or more, not "
                 f"{self.max_chars_per_result!r}"
             )
-        return policy_fault(self._fetch_policy)
+        return fetch_policy_fault(self._fetch_policy)
 
     def _check(self, request: WebExtractRequest) -> None:
         """Refuse what the API rejects or silently shortens, saying what to change."""
@@ -149,8 +149,8 @@ class ParallelExtractProvider(ParallelProvider):
 
     def _outcomes(self, body: Body, request: WebExtractRequest) -> Iterator[ExtractOutcome]:
         reader = Reader()
-        results = reader.records(body.data, "results")
-        errors = reader.records(body.data, "errors")
+        results = list(reader.records(body.data, "results"))
+        errors = list(reader.records(body.data, "errors"))
         is_empty = not results and not errors
         self.check_is_answer(body, reader, is_empty=is_empty)
         has_goal = bool(request.objective or request.queries)
@@ -233,5 +233,3 @@ def _error_of(entry: Mapping[str, Any]) -> WebExtractError:
         parts.append(f"- {' '.join(said.split())[:200]}")
     retryable = status is not None and (status in (408, 425, 429) or status >= 500)
     return WebExtractError(message=" ".join(parts), status_code=status, retryable=retryable)
-
-

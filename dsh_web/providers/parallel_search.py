@@ -20,6 +20,7 @@ from ..seam import (
     WebSearchResult,
 )
 from ._parallel import ParallelProvider, source_of, vendor_warnings
+from ._parallel_fetching import fetch_policy_fault
 from ._parallel_policy import first_day, policy_fault, source_policy
 from ._parallel_query import WireQuery, query_fault, wire_query
 from ._shape import Reader
@@ -34,9 +35,6 @@ MOST_RESULTS = 20
 DEFAULT_RESULTS = 10
 MOST_JOINT_QUERIES = 5
 LONGEST_SESSION_ID = 1000
-LEAST_AGE = 600
-"""Seconds; the API takes no `max_age_seconds` below it."""
-FETCH_POLICY = ("max_age_seconds", "timeout_seconds", "disable_cache_fallback")
 
 
 class ParallelSearchProvider(ParallelProvider):
@@ -181,16 +179,9 @@ class ParallelSearchProvider(ParallelProvider):
             return f"session_id must have at most {LONGEST_SESSION_ID} characters"
         if not all(is_text(query) for query in self.search_queries):
             return "each of search_queries must be a non-empty text"
-        return query_fault(self.objective, self.search_queries) or self._fetch_policy_fault()
-
-    def _fetch_policy_fault(self) -> str | None:
-        unknown = [name for name in self._fetch_policy if name not in FETCH_POLICY]
-        if unknown:
-            return f"fetch_policy takes {', '.join(FETCH_POLICY)}, not {unknown[0]!r}"
-        age = self._fetch_policy.get("max_age_seconds")
-        if age is not None and (not is_positive_int(age) or age < LEAST_AGE):
-            return f"fetch_policy: max_age_seconds must be {LEAST_AGE} or more, not {age!r}"
-        return None
+        return query_fault(self.objective, self.search_queries) or fetch_policy_fault(
+            self._fetch_policy
+        )
 
     def _check_combinations(self, request: WebSearchRequest) -> None:
         fault = policy_fault(request, takes_paths=self.mode != "turbo")
