@@ -17,19 +17,18 @@ from mkdocs.structure.pages import Page
 PAGE_OF = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
-    "README.md": "index.md",
+    "README.md": "overview.md",
 }
-"""Files beside `docs/` and the page that stands for each; a missing page is made of the file."""
+"""Files beside `docs/` and the page that stands for each, made of the file."""
 
 _LINK = re.compile(r"(\]\()((?!\w+:|#|/)[^)\s#]+)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page for each file beside `docs/` that has none."""
+    """Add the pages that are made of files beside `docs/`."""
     for name, page in PAGE_OF.items():
-        if files.get_file_from_path(page) is None:
-            text = (_root(config) / name).read_text(encoding="utf-8")
-            files.append(File.generated(config, page, content=_translated(text, name, page)))
+        text = (_root(config) / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=_translated(text, name, page)))
     return files
 
 

@@ -130,6 +130,8 @@ def llama_index_agent() -> Any:
 
 
 NAMES: dict[str, dict[str, Callable[[], Any]]] = {
+    "quickstart": {"model": langchain_model},
+    "moving": {"model": langchain_model},
     "langchain": {"model": langchain_model, "agent": langchain_agent},
     "llama-index": {"llm": llama_index_llm, "agent": llama_index_agent},
 }
