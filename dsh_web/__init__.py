@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
+    from .providers.replay import ReplayProvider
     from .registry import ProviderStatus
     from .retry import RetryPolicy, open_with_retries, send_with_retries
     from .runtime import WebRuntime
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
         WebFetchResult,
     )
     from .seam_page import WebPage
+    from .snapshots import SnapshotChanges, WebSnapshot
     from .streams import AsyncSearchStream, SearchStream
 
 _HOME = {
@@ -147,6 +149,7 @@ _HOME = {
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
+    "providers.replay": ("ReplayProvider",),
     "registry": ("ProviderStatus",),
     "retry": ("RetryPolicy", "open_with_retries", "send_with_retries"),
     "runtime": ("WebRuntime",),
@@ -161,6 +164,7 @@ _HOME = {
         "WebFetchResult",
     ),
     "seam_page": ("WebPage",),
+    "snapshots": ("SnapshotChanges", "WebSnapshot"),
     "seam": (
         "FilterSupport",
         "Usage",
@@ -206,6 +210,7 @@ __all__ = [
     "ProviderError",
     "ProviderStatus",
     "ReadChunk",
+    "ReplayProvider",
     "Resolve",
     "RetryPolicy",
     "SearchDone",
@@ -214,6 +219,7 @@ __all__ = [
     "SearchStream",
     "SelectionError",
     "Sleep",
+    "SnapshotChanges",
     "SourcesFound",
     "StreamEvent",
     "TextBody",
@@ -238,6 +244,7 @@ __all__ = [
     "WebSearchRequest",
     "WebSearchResult",
     "WebSearchSource",
+    "WebSnapshot",
     "WebTimeoutError",
     "__version__",
     "audit_citations",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -21,11 +21,17 @@ PAGE_OF = {
 }
 """Files beside `docs/` and the page that stands for each, made of the file."""
 
+COPIED = "notebooks/*.ipynb"
+"""Files beside `docs/` that the site holds as they are, under the same path."""
+
 _LINK = re.compile(r"(\]\()((?!\w+:|#|/)[^)\s#]+)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made of files beside `docs/`."""
+    """Add the pages that are made of files beside `docs/`, and the files to be copied."""
+    for file in sorted(_root(config).glob(COPIED)):
+        path = file.relative_to(_root(config)).as_posix()
+        files.append(File.generated(config, path, abs_src_path=str(file)))
     for name, page in PAGE_OF.items():
         text = (_root(config) / name).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=_translated(text, name, page)))
@@ -46,8 +52,8 @@ def _translated(markdown: str, source: str, page: str) -> str:
     def link(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))
         inside = PAGE_OF.get(target) or target.removeprefix("docs/")
-        if inside == target:  # neither under `docs/` nor with a page: strict mode will say so
-            return match[0]
+        if inside == target and not PurePosixPath(target).match(COPIED):
+            return match[0]  # nothing that the site has: strict mode will say so
         return match[1] + posixpath.relpath(inside, posixpath.dirname(page) or ".")
 
     return _LINK.sub(link, markdown)

@@ -30,8 +30,15 @@ class Block:
     text: str
     line: int
     reason: str | None
+    section: int
+    """Which `##` section of the page it stands in."""
     follows: bool
     """Whether nothing stands between it and the block before."""
+
+
+def prose_of(page: Path) -> str:
+    """Return the text of a page without its blocks."""
+    return _BLOCK.sub("", page.read_text(encoding="utf-8"))
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -40,6 +47,7 @@ def blocks_of(page: Path) -> list[Block]:
         body = textwrap.dedent(match["body"])
         follows = bool(found) and not text[end : match.start()].strip()
         line = text.count("\n", 0, match.start("body")) + 1
-        found.append(Block(match["info"].strip(), body, line, match["reason"], follows))
+        section = text.count("\n## ", 0, match.start())
+        found.append(Block(match["info"].strip(), body, line, match["reason"], section, follows))
         end = match.end()
     return found

@@ -47,8 +47,13 @@ def run(block: Block, page: str, names: dict[str, Any]) -> str:
 
 def run_page(page: Path) -> dict[str, Any]:
     """Run all blocks of a page, compare what stands below them, and return their names."""
-    names, printed, name = {"__name__": "__main__", **names_for(name_of(page))}, "", name_of(page)
+    name, printed, section = name_of(page), "", None
+    names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks_of(page):
+        if block.section != section:
+            # "Any model" or "your agent" is meant anew in each section.
+            section = block.section
+            names.update(names_for(name))
         if block.language == "python" and block.reason is None:
             printed = run(block, name, names)
         elif block.language == "text" and block.follows and name not in COMPARED_ELSEWHERE:

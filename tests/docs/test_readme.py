@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.reading import PAGES, ROOT, name_of
+from tests.docs.reading import PAGES, ROOT, name_of, prose_of
 
 README = (ROOT / "README.md").read_text()
 WRITTEN_ON = (3, 11)
@@ -35,7 +35,7 @@ def test_the_first_example_prints_what_stands_below_it() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text())
+    targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", prose_of(page))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
 

@@ -74,6 +74,10 @@ def test_files_beside_the_documentation_have_pages_that_links_lead_to(site: Path
         assert heading in (site / page.removesuffix(".md") / "index.html").read_text()
     provider_page = (site / "concepts/providers/index.html").read_text()
     assert 'href="../../contributing/#add-a-provider"' in provider_page
+    notebooks = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+    listing = (site / "notebooks/index.html").read_text()
+    assert [name for name in notebooks if f'href="{name}"' not in listing] == []
+    assert [name for name in notebooks if not (site / "notebooks" / name).is_file()] == []
     assert 'href="../filters/"' in (site / "overview/index.html").read_text()
 
 
