@@ -114,7 +114,7 @@ def test_the_reference_has_every_public_name(package: Any, site: Path) -> None:
 def test_the_settings_page_names_every_environment_variable_that_is_read() -> None:
     page = (DOCS / "reference/settings.md").read_text()
     sources = "".join(path.read_text() for path in (ROOT / "dsh_web").glob("**/*.py"))
-    read = set(re.findall(r'"((?:DSH_WEB|PERPLEXITY|PPLX)_[A-Z_]+)"', sources))
+    read = set(re.findall(r'"(DSH_WEB_[A-Z_]+|[A-Z]+_(?:API_KEY|BASE_URL))"', sources))
 
     assert len(read) >= 5
     assert sorted(name for name in read if f"`{name}`" not in page) == []
