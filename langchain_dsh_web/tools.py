@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -90,7 +89,8 @@ class WebTool(RuntimeSettings, BaseTool):
         return self._with_artifact(output, failures)
 
     def _with_artifact(self, output: Any, failures: list[WebError]) -> Any:
-        if failures and isinstance(output, ToolMessage) and output.status == "error":
+        # A `ToolMessage`; without a call to answer to, the text alone, which can carry nothing.
+        if failures and getattr(output, "status", None) == "error":
             told = {"schema": self.artifact_schema, "kind": self._kind}
             output.artifact = told | failure_data(failures[-1])
         return output
