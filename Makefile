@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test lint types imports unit notebooks browser fmt docs bench clean
+.PHONY: help setup demo serve test lint types imports unit notebooks browser peers fmt docs bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -25,7 +25,7 @@ demo: $(STAMP)  ## One question through everything, offline, without a key
 serve: $(STAMP)  ## Run the loopback server in the foreground
 	$(BIN)/dsh-web serve
 
-test: lint types browser unit  ## Lint, types and every test
+test: lint types browser peers unit  ## Lint, types and every test
 
 lint: $(STAMP) imports  ## Style and import contracts
 	$(BIN)/ruff check .
@@ -51,6 +51,14 @@ browser:
 	  && { apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } \
 	  >/dev/null 2>&1 && echo "installed chromium"; } || echo "no Chromium: tests in a browser are skipped"
 
+# langchain-parallel holds its vendor's SDK back by a major version, so it lives apart.
+peers: .venv-peers/.installed
+
+.venv-peers/.installed:
+	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check 'langchain-parallel>=0.5,<0.6'
+	@touch $@
+
 fmt: $(STAMP)  ## Format and fix what can be fixed by machine
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -63,4 +71,4 @@ bench: $(STAMP)  ## Figures of the drivers beside raw httpx
 	$(BIN)/python benchmarks/driving.py
 
 clean:  ## Remove everything that was made
-	rm -rf .venv dist build site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv-peers dist build site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,4 +1,4 @@
-"""A loopback stand-in for Perplexity's HTTP API that really searches.
+"""A loopback stand-in for Perplexity's and Parallel's HTTP APIs that really searches.
 
 It exists so that programs and tests can talk to something that behaves like the service, without a
 key and without the network. It is an independent witness: nothing here imports the rest of

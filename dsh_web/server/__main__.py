@@ -118,7 +118,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line and serve; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m dsh_web.server",
-        description="A loopback stand-in for Perplexity's HTTP API that really searches.",
+        description="A loopback stand-in for the HTTP APIs of Perplexity and Parallel that really "
+        "searches.",
     )
     add_arguments(parser)
     return run(parser.parse_args(argv))

@@ -56,8 +56,8 @@ class ApiError(Exception):
         self.param = param
         super().__init__(self.message)
 
-    def answer(self) -> JsonAnswer:
-        """Return the HTTP answer."""
+    def body(self) -> dict[str, Any]:
+        """Return the JSON body."""
         error: dict[str, Any] = {
             "message": self.message,
             "type": self.type,
@@ -65,7 +65,11 @@ class ApiError(Exception):
         }
         if self.param is not None:
             error["param"] = self.param
-        return JsonAnswer({"error": error}, self.status)
+        return {"error": error}
+
+    def answer(self) -> JsonAnswer:
+        """Return the HTTP answer."""
+        return JsonAnswer(self.body(), self.status)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
@@ -14,9 +15,14 @@ from starlette.routing import Route
 from dsh_web.server.agent_endpoint import AGENT_PATHS, AgentEndpoint, models_endpoint
 from dsh_web.server.agent_gathering import Gatherer
 from dsh_web.server.agent_run import Agent
-from dsh_web.server.api_errors import ApiError, InvalidBodyError
+from dsh_web.server.api_errors import ApiError, InvalidBodyError, read_json_object
 from dsh_web.server.corpus import Document, Index
 from dsh_web.server.pages import Pages
+from dsh_web.server.parallel_chat import MODELS as CHAT_MODELS
+from dsh_web.server.parallel_chat import ParallelChatEndpoint
+from dsh_web.server.parallel_errors import CHAT_PATH, EXTRACT_PATH, SEARCH_PATH, ParallelError
+from dsh_web.server.parallel_extract import ParallelExtractEndpoint
+from dsh_web.server.parallel_search import ParallelSearchEndpoint
 from dsh_web.server.replay import Recordings, ReplayEndpoint
 from dsh_web.server.search_endpoint import SearchEndpoint
 from dsh_web.server.settings import Settings
@@ -45,6 +51,7 @@ def build_app(settings: Settings, index: Index, recordings: Recordings | None) -
     ]
     handlers = {
         ApiError: _api_error,
+        ParallelError: _parallel_error,
         InvalidBodyError: _invalid_body,
         HTTPException: _http_exception,
         Exception: _crash,
@@ -62,10 +69,16 @@ def _api_routes(settings: Settings, index: Index) -> list[Route]:
             found = index.by_url(url)
         return None if found is None else found.document
 
+    chat = ParallelChatEndpoint(index, settings.stream)
     search = SearchEndpoint(index, settings.multi_query)
     gatherer = Gatherer(index, find_page)
     agent = AgentEndpoint(Agent(gatherer, settings.marker_style, settings.annotations), settings)
-    routes = [_route("/search", search, "POST")]
+    routes = [
+        _route("/search", search, "POST"),
+        _route(SEARCH_PATH, ParallelSearchEndpoint(index, settings.undated), "POST"),
+        _route(EXTRACT_PATH, ParallelExtractEndpoint(find_page), "POST"),
+        _route(CHAT_PATH, chat, "POST"),
+    ]
     for path in AGENT_PATHS:
         routes += [
             _route(path, agent.create, "POST"),
@@ -74,13 +87,29 @@ def _api_routes(settings: Settings, index: Index) -> list[Route]:
             _route(f"{path}/{{id}}/files", agent.files, "GET"),
             _route(f"{path}/{{id}}/files/{{file_id}}/content", agent.file_content, "GET"),
         ]
-    return routes + (
-        _legacy_sonar_routes(settings, index) if settings.sonar == "legacy" else _retired_routes()
-    )
+    legacy = settings.sonar == "legacy"
+    for route in _legacy_sonar_routes(settings, index, chat) if legacy else _retired_routes(chat):
+        routes.append(route)
+    return routes
 
 
-def _legacy_sonar_routes(settings: Settings, index: Index) -> list[Route]:
-    sonar = SonarEndpoint(index, settings.stream)
+def _shared(chat: Handler, other: Handler) -> Handler:
+    """Return what answers chat completions at the address that both vendors have for them.
+
+    The model tells them apart: no name of one is a name of the other.
+    """
+
+    async def answer(request: Request) -> Response:
+        model = None
+        with contextlib.suppress(ApiError, InvalidBodyError):
+            model = read_json_object(await request.body()).get("model")
+        return await (chat if model in CHAT_MODELS else other)(request)
+
+    return answer
+
+
+def _legacy_sonar_routes(settings: Settings, index: Index, chat: Handler) -> list[Route]:
+    sonar = _shared(chat, SonarEndpoint(index, settings.stream))
     jobs = SonarJobs(index, settings.background_seconds)
     routes = [_route(path, sonar, "POST") for path in SONAR_PATHS]
     for path in ASYNC_SONAR_PATHS:
@@ -92,9 +121,10 @@ def _legacy_sonar_routes(settings: Settings, index: Index) -> list[Route]:
     return routes
 
 
-def _retired_routes() -> list[Route]:
+def _retired_routes(chat: Handler) -> list[Route]:
     paths = [*SONAR_PATHS, *ASYNC_SONAR_PATHS, *(f"{path}/{{id}}" for path in ASYNC_SONAR_PATHS)]
-    return [_route(path, retired_endpoint, "GET", "POST") for path in paths]
+    answer = _shared(chat, retired_endpoint)
+    return [_route(path, answer, "GET", "POST") for path in paths]
 
 
 def _replay_routes(recordings: Recordings) -> list[Route]:
@@ -121,6 +151,11 @@ def _methods(route: Route) -> list[str]:
 
 async def _api_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
+    return error.answer()
+
+
+async def _parallel_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ParallelError)
     return error.answer()
 
 

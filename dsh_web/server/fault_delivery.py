@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 from starlette.types import Message, Send
 
-from dsh_web.server.api_errors import default_error
 from dsh_web.server.connections import Connection
 from dsh_web.server.faults import Fault
 
@@ -102,8 +102,17 @@ class FaultySend:
         raise BrokenAnswerError
 
 
-async def send_own_answer(fault: Fault, send: Send) -> None:
-    """Send the answer that the fault itself describes, through a `FaultySend`."""
+ErrorBody = Callable[[int], dict[str, Any]]
+
+
+async def send_own_answer(fault: Fault, send: Send, error_body: ErrorBody) -> None:
+    """Send the answer that the fault itself describes, through a `FaultySend`.
+
+    Args:
+        fault: What goes wrong.
+        send: Where the answer goes.
+        error_body: Writes the body for a status that the fault names without a body.
+    """
     status = fault.status or (307 if fault.redirect is not None else 200)
     headers = {"content-type": "application/json"}
     length: int | None
@@ -116,7 +125,7 @@ async def send_own_answer(fault: Fault, send: Send) -> None:
         headers["content-encoding"] = "gzip"
         pieces, length = _pieces(_gzip_bomb(fault.gzip_bomb)), None
     else:
-        body = _plain_body(fault, status)
+        body = _plain_body(fault, status, error_body)
         if isinstance(fault.body, str | bytes) and body.lstrip()[:1] not in (
             b"{",
             b"[",
@@ -140,16 +149,14 @@ def _end_of(fault: Fault) -> int | None:
     return None
 
 
-def _plain_body(fault: Fault, status: int) -> bytes:
+def _plain_body(fault: Fault, status: int, error_body: ErrorBody) -> bytes:
     if status in _BODYLESS:
         return b""
     if isinstance(fault.body, bytes):
         return fault.body
     if fault.body is not None:
         return fault.body.encode("utf-8", "replace")
-    type_, message = default_error(status)
-    error = {"message": message, "type": type_, "code": status}
-    return json.dumps({"error": error}).encode() + b"\n"
+    return json.dumps(error_body(status)).encode() + b"\n"
 
 
 async def _pieces(parts: Iterator[bytes] | list[bytes]) -> AsyncIterator[bytes]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import unquote
 
 from starlette.datastructures import Headers
@@ -15,6 +17,7 @@ from dsh_web.server.fault_delivery import BrokenAnswerError, FaultySend, send_ow
 from dsh_web.server.fault_plan import HEADER as FAULT_HEADER
 from dsh_web.server.fault_plan import FaultPlan, split_fault_path
 from dsh_web.server.faults import Fault
+from dsh_web.server.parallel_errors import PARALLEL_PATHS, ParallelError
 from dsh_web.server.rate_window import RateWindow
 from dsh_web.server.request_log import RecordedRequest, RequestLog
 from dsh_web.server.settings import Settings
@@ -87,7 +90,7 @@ class Gateway:
         try:
             faulty = FaultySend(send, fault, connection)
             if fault.answers_alone:
-                await send_own_answer(fault, faulty)
+                await send_own_answer(fault, faulty, _error_body(scope["path"]))
             else:
                 await self._authenticated(scope, receive, faulty)
         except BrokenAnswerError:
@@ -96,14 +99,15 @@ class Gateway:
     async def _authenticated(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         is_public = path in {"/", "/_health"} or path.startswith("/pages/")
-        if is_public or self._accepts(Headers(scope=scope).get("authorization", "")):
+        headers = Headers(scope=scope)
+        if is_public or self._accepts(_key_in(headers, path)):
             await self._app(scope, receive, send)
             return
-        await ApiError(401).answer()(scope, receive, send)
+        refusal = ParallelError(401) if path in PARALLEL_PATHS else ApiError(401)
+        await refusal.answer()(scope, receive, send)
 
-    def _accepts(self, authorization: str) -> bool:
-        scheme, _, key = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not key.strip():
+    def _accepts(self, key: str) -> bool:
+        if not key.strip():
             return False
         wanted = self._settings.api_key
         return wanted is None or secrets.compare_digest(key.strip().encode(), wanted.encode())
@@ -124,6 +128,22 @@ class Gateway:
             await send(message)
 
         return send_with_headers
+
+
+def _key_in(headers: Headers, path: str) -> str:
+    """Return the key of a request: a bearer, or Parallel's own header at its paths."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key
+    is_parallel = path in PARALLEL_PATHS or path == "/chat/completions"
+    return headers.get("x-api-key", "") if is_parallel else ""
+
+
+def _error_body(path: str) -> Callable[[int], dict[str, Any]]:
+    """Return what writes the body of an error at `path`, in the words of the vendor whose it is."""
+    if path in PARALLEL_PATHS:
+        return lambda status: ParallelError(status).body()
+    return lambda status: ApiError(status).body()
 
 
 async def _read_body(receive: Receive) -> bytes | None:

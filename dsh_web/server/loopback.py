@@ -33,7 +33,7 @@ _STOP_SECONDS = 5.0
 
 
 class LoopbackServer:
-    """A loopback stand-in for Perplexity's HTTP API, ready as soon as its `with` block begins.
+    """A loopback stand-in for Perplexity's and Parallel's HTTP APIs, ready when its `with` begins.
 
     Everything here may be called from any thread. A server that was stopped can be started again
     and then listens on the same port if one was named, else on a new one.
@@ -51,6 +51,7 @@ class LoopbackServer:
         marker_style: MarkerStyle = "preset",
         multi_query: MultiQueryShape = "flat",
         annotations: bool = False,
+        undated: Literal["kept", "dropped"] = "kept",
         faults: Sequence[Fault] = (),
         latency: float = 0.0,
         background_seconds: float = 0.2,
@@ -72,6 +73,7 @@ class LoopbackServer:
             multi_query: Whether `/search` answers a list of queries with one flat list or with a
                 list per query.
             annotations: Whether Agent answers carry `url_citation` annotations.
+            undated: What a publication date asked of Parallel's Search does to pages without one.
             faults: What goes wrong with every request.
             latency: Seconds of waiting before every answer.
             background_seconds: Seconds that background runs and async jobs take.
@@ -93,6 +95,7 @@ class LoopbackServer:
             marker_style=marker_style,
             multi_query=multi_query,
             annotations=annotations,
+            undated=undated,
             latency=latency,
             background_seconds=background_seconds,
             resume_seconds=resume_seconds,

@@ -38,7 +38,8 @@ class Pages:
         """Describe the server, as HTML to browsers and as JSON to everything else."""
         about = {
             "name": "dsh-web loopback server",
-            "about": "A local stand-in for Perplexity's HTTP API that searches its own corpus.",
+            "about": "A local stand-in for the HTTP APIs of Perplexity and Parallel that searches "
+            "its own corpus.",
             "routes": self._routes,
             "documents": len(self._index),
             "sonar": self._settings.sonar,

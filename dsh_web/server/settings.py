@@ -11,6 +11,7 @@ from dsh_web.server.stream_style import StreamStyle
 SonarMode = Literal["retired", "legacy"]
 MarkerStyle = Literal["preset", "number", "web"]
 MultiQueryShape = Literal["flat", "grouped"]
+UndatedPages = Literal["kept", "dropped"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Settings:
     marker_style: MarkerStyle = "preset"
     multi_query: MultiQueryShape = "flat"
     annotations: bool = False
+    undated: UndatedPages = "kept"
     latency: float = 0.0
     background_seconds: float = 0.2
     resume_seconds: float = 300.0
@@ -34,6 +36,7 @@ class Settings:
             (self.sonar, "sonar", ("retired", "legacy")),
             (self.marker_style, "marker_style", ("preset", "number", "web")),
             (self.multi_query, "multi_query", ("flat", "grouped")),
+            (self.undated, "undated", ("kept", "dropped")),
         ):
             if value not in words:
                 raise ValueError(f"{name} is {value!r}; use one of {', '.join(words)}")

@@ -10,7 +10,8 @@ from dsh_web.server.loopback import LoopbackServer
 
 __all__ = ["ensure_service"]
 
-_KEYS: Final = ("PERPLEXITY_API_KEY", "PPLX_API_KEY")
+_KEYS: Final = ("PERPLEXITY_API_KEY", "PPLX_API_KEY", "PARALLEL_API_KEY")
+_VENDORS: Final = ("PERPLEXITY", "PARALLEL")
 _lock = threading.Lock()
 _server: LoopbackServer | None = None
 
@@ -19,8 +20,9 @@ def ensure_service() -> str:
     """Make sure that `WebRuntime.from_env()` has something to talk to, and say what it is.
 
     With a key in the environment nothing happens. Without one a loopback server is started, which
-    runs until the process ends, and `PERPLEXITY_API_KEY` and `PERPLEXITY_BASE_URL` are set to it.
-    Calling it again changes nothing.
+    runs until the process ends, and the keys and base urls of both vendors are set to it. Since
+    two keys are ambiguous, `DSH_WEB_SEARCH_PROVIDER` becomes `perplexity` unless it is set. Calling
+    it again changes nothing.
 
     Returns:
         One sentence for people.
@@ -31,8 +33,10 @@ def ensure_service() -> str:
             if any(os.environ.get(name, "").strip() for name in _KEYS):
                 return "Using the service whose key is set in the environment."
             _server = LoopbackServer().start()
-            os.environ["PERPLEXITY_API_KEY"] = _server.api_key
-            os.environ["PERPLEXITY_BASE_URL"] = _server.url
+            for vendor in _VENDORS:
+                os.environ[f"{vendor}_API_KEY"] = _server.api_key
+                os.environ[f"{vendor}_BASE_URL"] = _server.url
+            os.environ.setdefault("DSH_WEB_SEARCH_PROVIDER", "perplexity")
         return (
             f"No key is set: a local server stands in at {_server.url}. It searches "
             f"{_server.corpus_size:,} entries of this Python's own documentation."
