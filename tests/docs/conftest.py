@@ -9,13 +9,13 @@ from dsh_web.server import LoopbackServer
 from tests.docs import stand_ins
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def search_server() -> Iterator[LoopbackServer]:
     with LoopbackServer() as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pages_on_this_machine() -> Iterator[None]:
     with stand_ins.page_server():
         yield
