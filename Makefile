@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test lint types imports unit fmt bench clean
+.PHONY: help setup demo serve test lint types imports unit notebooks browser fmt bench clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -25,7 +25,7 @@ demo: $(STAMP)  ## One question through everything, offline, without a key
 serve: $(STAMP)  ## Run the loopback server in the foreground
 	$(BIN)/dsh-web serve
 
-test: lint types unit  ## Lint, types and every test
+test: lint types browser unit  ## Lint, types and every test
 
 lint: $(STAMP) imports  ## Style and import contracts
 	$(BIN)/ruff check .
@@ -39,6 +39,17 @@ types: $(STAMP)  ## mypy --strict
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest
+
+notebooks: $(STAMP)  ## Run all notebooks; pages go to build/notebooks
+	$(BIN)/python notebooks/execute.py
+
+# The pictures of notebooks are checked in a real browser. Where none can be installed (no Debian,
+# no rights), those tests say so and are skipped.
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 \
+	  && { apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } \
+	  >/dev/null 2>&1 && echo "installed chromium"; } || echo "no Chromium: tests in a browser are skipped"
 
 fmt: $(STAMP)  ## Format and fix what can be fixed by machine
 	$(BIN)/ruff check --fix .

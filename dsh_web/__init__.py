@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .providers.perplexity_agent import PerplexityAgentProvider
     from .providers.perplexity_search import PerplexitySearchProvider
     from .providers.perplexity_sonar import PerplexitySonarProvider
+    from .providers.replay import ReplayProvider
     from .registry import ProviderStatus
     from .retry import RetryPolicy, open_with_retries, send_with_retries
     from .runtime import WebRuntime
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
         WebFetchResult,
     )
     from .seam_page import WebPage
+    from .snapshots import SnapshotChanges, WebSnapshot
     from .streams import AsyncSearchStream, SearchStream
 
 _HOME = {
@@ -153,6 +155,7 @@ _HOME = {
     "providers.perplexity_agent": ("PerplexityAgentProvider",),
     "providers.perplexity_search": ("PerplexitySearchProvider",),
     "providers.perplexity_sonar": ("PerplexitySonarProvider",),
+    "providers.replay": ("ReplayProvider",),
     "registry": ("ProviderStatus",),
     "retry": ("RetryPolicy", "open_with_retries", "send_with_retries"),
     "runtime": ("WebRuntime",),
@@ -167,6 +170,7 @@ _HOME = {
         "WebFetchResult",
     ),
     "seam_page": ("WebPage",),
+    "snapshots": ("SnapshotChanges", "WebSnapshot"),
     "seam": (
         "FilterSupport",
         "Usage",
@@ -215,6 +219,7 @@ __all__ = [
     "ProviderStatus",
     "ReadChunk",
     "ReadClock",
+    "ReplayProvider",
     "Resolve",
     "RetryPolicy",
     "SearchDone",
@@ -223,6 +228,7 @@ __all__ = [
     "SearchStream",
     "SelectionError",
     "Sleep",
+    "SnapshotChanges",
     "SourcesFound",
     "StreamEvent",
     "TextBody",
@@ -247,6 +253,7 @@ __all__ = [
     "WebSearchRequest",
     "WebSearchResult",
     "WebSearchSource",
+    "WebSnapshot",
     "WebTimeoutError",
     "__version__",
     "audit_citations",

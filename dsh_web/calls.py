@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .cancel import CancelToken
 from .errors import (
@@ -227,9 +227,11 @@ class SearchCall:
         return result.model_copy(update={"parsed": parsed})
 
     def _finished(self, result: WebSearchResult) -> WebSearchResult:
+        # Queries that went out together have no single request to be asked again by.
+        changes: dict[str, Any] = {"request": None if self._queries else self._asked}
         if self._warnings:
-            result = result.model_copy(update={"warnings": self._warnings + result.warnings})
-        return cap_sources(result, self._request.max_results)
+            changes["warnings"] = self._warnings + result.warnings
+        return cap_sources(result.model_copy(update=changes), self._request.max_results)
 
 
 def _noting(

@@ -68,6 +68,8 @@ class WebError(Exception):
         retry_after: Seconds the provider asked callers to wait.
         retryable: Whether the same call may succeed later without any change.
         content: The answer's text, where there was one that could not be used.
+        partial: What was found before the failure, as a `WebSearchResult`: the queries of several
+            that were done, or the answer of a stream as far as it came.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class WebError(Exception):
         retry_after: float | None = None,
         retryable: bool = False,
         content: str | None = None,
+        partial: Any = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -91,6 +94,7 @@ class WebError(Exception):
         self.retry_after = retry_after
         self.retryable = retryable
         self.content = content
+        self.partial = partial
 
     def __str__(self) -> str:
         return self.message
@@ -99,7 +103,10 @@ class WebError(Exception):
         return f"{type(self).__name__}({self.message!r}, code={self.code!r})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the error as a JSON-able dict without the fields that are unknown."""
+        """Return the error as a JSON-able dict without the fields that are unknown.
+
+        What was found before it is not in it; see `partial`.
+        """
         fields = (
             "code",
             "message",
@@ -114,7 +121,7 @@ class WebError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., WebError], tuple[Any, ...]]:
         # Keyword-only arguments need a helper; the cause is lost, as with every pickled exception.
-        state = self.to_dict()
+        state = self.to_dict() | {"partial": self.partial}
         message = state.pop("message")
         return _rebuild, (type(self), message, state)
 

@@ -21,6 +21,7 @@ __all__ = [
     "link_text",
     "one_line",
     "printable_url",
+    "without_tags",
 ]
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
@@ -79,6 +80,14 @@ def inline_text(text: str) -> str:
     text = re.sub(r"\\(?=[!-/:-@\[-`{-~]|$)", r"\\\\", text)
     text = text.replace("](", "]\\(").replace("][", "]\\[")
     return re.sub(r"<(?=[A-Za-z/!?])", r"\\<", text)
+
+
+def without_tags(markdown: str) -> str:
+    """Return Markdown in which no HTML works, for viewers that might let it.
+
+    Code shows a backslash before what would be a tag; link destinations in `<>` stay as they are.
+    """
+    return re.sub(r"(?<!\]\()<(?=[A-Za-z/!?])", r"\\<", markdown)
 
 
 _MARKUP: Final = re.compile(r"[\\\[\]`<>|$*_~\"]|&(?=#?\w+;)")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .arguments import checked_timeout
+from .arguments import Unset, checked_timeout
 from .config import DEFAULT_FETCH_PROVIDER, DEFAULT_SEARCH_PROVIDER, read_env
 from .discovery import load_fetch_provider, load_provider, vendors_with_key
 from .errors import InvalidRequestError
@@ -245,6 +245,9 @@ class RuntimeHolder:
             )
             driver = self.__dict__.setdefault("_async", made)
         return driver
+
+    def _effective(self, timeout: float | Unset | None) -> float | None:
+        return self.timeout if isinstance(timeout, Unset) else checked_timeout(timeout)
 
 
 def _rebuild(

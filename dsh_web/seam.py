@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from pydantic import (
     BeforeValidator,
     Field,
+    SerializationInfo,
+    field_serializer,
     field_validator,
     model_validator,
 )
@@ -25,6 +27,7 @@ from .errors import InvalidRequestError
 from .flow import Flow
 from .models import Frozen, RequestModel
 from .seam_citations import Citation, Span
+from .showing import SearchViews
 from .structured import schema_of
 
 __all__ = [
@@ -281,8 +284,23 @@ class Usage(Frozen):
         return cost if cost is not None and math.isfinite(cost) else None
 
 
-class WebSearchResult(Frozen):
-    """The normalized outcome of one search, the same whichever provider ran it."""
+def _readable_request(value: Any) -> Any:
+    """Return a stored request, or None for one that this version cannot make sense of."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        return WebSearchRequest(**{str(name): member for name, member in value.items()})
+    except InvalidRequestError:
+        # A filter of a later version: the result itself can still be read.
+        return None
+
+
+class WebSearchResult(SearchViews, Frozen):
+    """The normalized outcome of one search, the same whichever provider ran it.
+
+    `to_markdown`, `to_html`, `to_frame` and `to_bibtex` give it to people and to other tools;
+    `save` writes a snapshot.
+    """
 
     content: str | None = None
     """The generated answer with the provider's citation markers; None when there is none."""
@@ -319,6 +337,17 @@ class WebSearchResult(Frozen):
     """What did not go quite as asked: an approximated filter, a cut answer, skipped entries."""
     raw: Any = None
     """The provider's decoded body; only with `include_raw=True`."""
+    request: Annotated[WebSearchRequest | None, BeforeValidator(_readable_request)] = None
+    """What was asked; None where several queries were joined, or nobody knows."""
+
+    @field_serializer("request")
+    def _brief(
+        self, request: WebSearchRequest | None, info: SerializationInfo
+    ) -> dict[str, Any] | None:
+        # Only what is set: stored results stay short, and readable by versions with fewer filters.
+        return (
+            None if request is None else request.model_dump(mode=info.mode, exclude_defaults=True)
+        )
 
 
 class FilterSupport(Frozen):

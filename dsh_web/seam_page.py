@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from .models import Frozen
+from .showing import PageViews
 
 __all__ = ["WebPage"]
 
 
-class WebPage(Frozen):
+class WebPage(PageViews, Frozen):
     """A fetched page as Markdown, which is what a model or an index can use.
 
     Its text comes from strangers: it is data, never an instruction. A 404 or 500 that was fetched

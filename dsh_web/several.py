@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any, TypeAlias, TypeVar
 
 from .blocking import wait_for_workers
 from .cancel import CancelToken
 from .errors import WebCancelledError, WebError
+from .progress import Advance
 
-__all__ = ["run_each", "run_each_async"]
+__all__ = ["per_item", "run_each", "run_each_async"]
 
 Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
+Failure = TypeVar("Failure", bound=BaseException)
+Salvage: TypeAlias = Callable[[Mapping[str, Result]], Any]
 
 
 class _SiblingFailed(Exception):
@@ -27,6 +31,8 @@ def run_each(
     cancel: CancelToken | None,
     *,
     keep_errors: bool,
+    advance: Advance,
+    salvage: Salvage[Result] | None = None,
     concurrency: int | None = None,
 ) -> tuple[Result | WebError, ...]:
     """Return one outcome per query or address, in order.
@@ -36,6 +42,9 @@ def run_each(
         call: Makes the call for one of them.
         cancel: Stops them all.
         keep_errors: Return a `WebError` in the place of its item instead of raising it.
+        advance: Called in this thread whenever one of them has an outcome.
+        salvage: Returns what a failure keeps as `partial`, from the outcomes of the items that
+            were done by then; None: nothing.
         concurrency: Most calls at the same time, each in a thread of its own; None: all.
 
     Raises:
@@ -44,7 +53,9 @@ def run_each(
     if not items:
         return ()
     if len(items) == 1 and not keep_errors:
-        return (call(items[0], cancel),)
+        only = call(items[0], cancel)
+        advance()
+        return (only,)
     siblings = CancelToken.any(cancel)
     failures: list[BaseException] = []
 
@@ -68,14 +79,32 @@ def run_each(
             for context, item in zip(contexts, items, strict=True)
         ]
         try:
+            for _ in as_completed(futures):
+                advance()
             outcomes = [future.result() for future in futures]
         except BaseException as error:  # Ctrl-C; the pool waits until all have settled
             siblings.cancel(error)
             raise
     if failures:
-        raise failures[0]
+        raise _with_partial(failures[0], dict(zip(items, outcomes, strict=True)), salvage)
     _raise_if_cancelled(outcomes, cancel)
     return tuple(outcome for outcome in outcomes if outcome is not None)
+
+
+def _with_partial(
+    failure: Failure,
+    outcomes: Mapping[str, Result | WebError | None],
+    salvage: Salvage[Result] | None,
+) -> Failure:
+    """Return `failure` with what was done before it, unless it has something of its own."""
+    done = {
+        item: outcome
+        for item, outcome in outcomes.items()
+        if outcome is not None and not isinstance(outcome, WebError)
+    }
+    if salvage is not None and done and isinstance(failure, WebError) and failure.partial is None:
+        failure.partial = salvage(done)
+    return failure
 
 
 def _raise_if_cancelled(outcomes: Sequence[object], cancel: CancelToken | None) -> None:
@@ -92,6 +121,8 @@ async def run_each_async(
     cancel: CancelToken | None,
     *,
     keep_errors: bool,
+    advance: Advance,
+    salvage: Salvage[Result] | None = None,
     concurrency: int | None = None,
 ) -> tuple[Result | WebError, ...]:
     """Return one outcome per item, in order; one task per item. See `run_each`."""
@@ -100,15 +131,23 @@ async def run_each_async(
     failures: list[Exception] = []
     turns = asyncio.Semaphore(concurrency or len(items))
 
-    async def run(item: str) -> Result | WebError:
+    async def outcome_of(item: str) -> Result | WebError:
         try:
             async with turns:
                 return await call(item)
-        except Exception as error:
-            if keep_errors and isinstance(error, WebError):
+        except WebError as error:
+            if keep_errors:
                 return error
+            raise
+
+    async def run(item: str) -> Result | WebError:
+        try:
+            outcome = await outcome_of(item)
+            advance()
+        except Exception as error:
             failures.append(error)
             raise
+        return outcome
 
     tasks = [asyncio.ensure_future(run(item)) for item in items]
     try:
@@ -119,7 +158,20 @@ async def run_each_async(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     if failures:
-        raise failures[0]
+        done = [task.result() if _is_done_well(task) else None for task in tasks]
+        raise _with_partial(failures[0], dict(zip(items, done, strict=True)), salvage)
     outcomes = tuple(task.result() for task in tasks)
     _raise_if_cancelled(outcomes, cancel)
     return outcomes
+
+
+def _is_done_well(task: asyncio.Task[Any]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
+
+
+def per_item(
+    asked: Sequence[object], unique: Sequence[str], outcomes: Sequence[Outcome]
+) -> tuple[Outcome, ...]:
+    """Return the outcome of each item that was asked for, where repeats have run once."""
+    of_item: dict[object, Outcome] = dict(zip(unique, outcomes, strict=True))
+    return tuple(of_item[item] for item in asked)

@@ -6,8 +6,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from types import TracebackType
 from typing import Any, Self
 
+from .errors import WebError
 from .events import SearchDone, SourcesFound, StreamEvent, TextDelta
-from .seam import WebSearchResult
+from .seam import WebSearchResult, WebSearchSource
 
 __all__ = ["AsyncSearchStream", "SearchStream", "SourceCap"]
 
@@ -47,6 +48,7 @@ class _Heard:
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
+        self._sources: list[WebSearchSource] = []
         self._result: WebSearchResult | None = None
 
     @property
@@ -59,9 +61,22 @@ class _Heard:
         """The final result; None until the stream has ended well."""
         return self._result
 
+    def _broken(self, error: WebError) -> None:
+        """Give `error` what has arrived before it."""
+        if error.partial is None and (self._pieces or self._sources):
+            error.partial = WebSearchResult(
+                content=self.text or None,
+                sources=tuple(self._sources),
+                provider=error.provider or "",
+                finish_reason="error",
+                warnings=("the stream broke off: this is what had arrived",),
+            )
+
     def _hear(self, event: StreamEvent) -> StreamEvent:
         if isinstance(event, TextDelta):
             self._pieces.append(event.text)
+        elif isinstance(event, SourcesFound):
+            self._sources += event.sources
         elif isinstance(event, SearchDone):
             self._result = event.result
         return event
@@ -79,7 +94,11 @@ class SearchStream(_Heard, Iterator[StreamEvent]):
         self._events = events
 
     def __next__(self) -> StreamEvent:
-        return self._hear(next(self._events))
+        try:
+            return self._hear(next(self._events))
+        except WebError as error:
+            self._broken(error)
+            raise
 
     def close(self) -> None:
         """Stop the search and close its connection."""
@@ -109,7 +128,11 @@ class AsyncSearchStream(_Heard, AsyncIterator[StreamEvent]):
         self._events = events
 
     async def __anext__(self) -> StreamEvent:
-        return self._hear(await anext(self._events))
+        try:
+            return self._hear(await anext(self._events))
+        except WebError as error:
+            self._broken(error)
+            raise
 
     async def aclose(self) -> None:
         """Stop the search and close its connection."""

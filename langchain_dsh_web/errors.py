@@ -9,10 +9,7 @@ from langchain_core.tools import ToolException
 
 from dsh_web import WebError
 
-__all__ = ["WebToolException", "failure_text", "is_retryable"]
-
-MAX_MESSAGE_CHARS = 500
-"""A provider's message may be any length; a model needs its start."""
+__all__ = ["WebToolException", "is_retryable"]
 
 
 class WebToolException(ToolException):
@@ -30,20 +27,6 @@ class WebToolException(ToolException):
 
     def __reduce__(self) -> tuple[Callable[..., WebToolException], tuple[Any, ...]]:
         return type(self), (str(self), self.error)
-
-
-def failure_text(tool: str, error: WebError) -> str:
-    """Return one line for the model: which tool failed, the code, why, and when to try again."""
-    message = " ".join(error.message.split())
-    if len(message) > MAX_MESSAGE_CHARS:
-        message = message[: MAX_MESSAGE_CHARS - 1] + "…"
-    return f"{tool} failed ({error.code}): {message}{_advice(error)}"
-
-
-def _advice(error: WebError) -> str:
-    if error.retry_after is not None:
-        return f" (try again in {error.retry_after:g} s)"
-    return " (it may work if tried again)" if error.retryable else ""
 
 
 def is_retryable(error: BaseException) -> bool:

@@ -31,7 +31,7 @@ class WebFetchTool(WebTool):
     A call with a `ToolCall` returns a `ToolMessage`. Its `artifact` is a plain JSON-able dict,
     safe in any checkpointer:
 
-        {"schema": 1, "kind": "web_fetch", "url": ..., "result": {...}, "text_truncated": False}
+        {"schema": 1, "kind": self._kind, "url": ..., "result": {...}, "text_truncated": False}
 
     `url` is the address as it was asked for, `result` the whole `dsh_web.WebPage`;
     `WebPage.model_validate` reads it back. Listeners receive the custom event `dsh_web.fetch`.
@@ -42,6 +42,7 @@ class WebFetchTool(WebTool):
     Failures, cancelling, pickle and copies: as for `WebSearchTool`.
     """
 
+    _kind: ClassVar[str] = "web_fetch"
     _capability: ClassVar[Capability] = "fetch"
 
     name: str = "web_fetch"
@@ -108,7 +109,7 @@ class WebFetchTool(WebTool):
         shown = render_page(page, self.max_output_chars, boundaries=self.boundaries)
         artifact = {
             "schema": self.artifact_schema,
-            "kind": "web_fetch",
+            "kind": self._kind,
             "url": url,
             "result": page.model_dump(mode="json"),
             "text_truncated": shown.is_cut,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from pydantic import BaseModel, model_validator
@@ -44,12 +44,17 @@ class WebSearchTool(SearchSettings, WebTool):
     while a single query runs, `dsh_web.progress` tells them what the provider does and finds.
 
     A failed search becomes a `ToolMessage` with `status="error"`, which the agent can answer to.
+    Its artifact is `{"schema": 1, "kind": "web_search", "error": {...}, "result": ...}`: `error`
+    holds `code`, `message`, `retryable` and, where known, `retry_after` (seconds), `status_code`,
+    `provider` and `request_id`; `result` what was found before the failure, else None.
     With `handle_tool_error=False` the tool raises `WebToolException` instead, for middleware that
     retries or routes: a handled error is invisible to it. See `is_retryable`. Cancelling the task
     is `asyncio.CancelledError` either way.
 
     Not LangChain-serializable (no `BaseTool` is); pickle and deep copy work, see `SearchSettings`.
     """
+
+    _kind: ClassVar[str] = "web_search"
 
     name: str = "web_search"
     max_queries: Count = 4
@@ -150,7 +155,7 @@ class WebSearchTool(SearchSettings, WebTool):
         excluded = set() if self.include_raw else {"raw"}
         artifact = {
             "schema": self.artifact_schema,
-            "kind": "web_search",
+            "kind": self._kind,
             "queries": list(queries),
             "result": result.model_dump(mode="json", exclude=excluded),
             "text_truncated": is_cut,

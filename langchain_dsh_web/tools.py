@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from langchain_core.tools import BaseTool, ToolException
@@ -11,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dsh_web import CancelToken, InvalidRequestError, WebError
 from dsh_web.render import DEFAULT_MAX_CHARS
+from dsh_web.tool_failures import failure_data, failure_text
 
-from .errors import WebToolException, failure_text
+from .errors import WebToolException
 from .schemas import shown_schema
 from .settings import Count, RuntimeSettings
 
@@ -20,12 +22,27 @@ __all__ = ["WebTool"]
 
 Arguments = TypeVar("Arguments")
 
+_failures: ContextVar[list[WebError]] = ContextVar("failures")
+"""Of the run that is going on. LangChain keeps only the text of a failure that it handles."""
+
+
+@contextmanager
+def _noting_failures() -> Iterator[list[WebError]]:
+    failures: list[WebError] = []
+    token = _failures.set(failures)
+    try:
+        yield failures
+    finally:
+        _failures.reset(token)
+
 
 class WebTool(RuntimeSettings, BaseTool):
     """A tool whose arguments a model writes and whose settings a developer makes."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
+    _kind: ClassVar[str]
+    """What the artifact calls the tool, whatever its name is."""
     artifact_schema: ClassVar[int] = 1
     """Version of the artifact's own keys; it changes when a reader would have to."""
 
@@ -59,13 +76,31 @@ class WebTool(RuntimeSettings, BaseTool):
         """The schema that a model is shown: what is required, and nothing else allowed."""
         return shown_schema(self) or super().tool_call_schema
 
+    def run(self, *arguments: Any, **options: Any) -> Any:
+        """Run the tool; LangChain's own, and a failure that it tells the model has an artifact."""
+        with _noting_failures() as failures:
+            output = super().run(*arguments, **options)
+        return self._with_artifact(output, failures)
+
+    async def arun(self, *arguments: Any, **options: Any) -> Any:
+        """Run the tool; see `run`."""
+        with _noting_failures() as failures:
+            output = await super().arun(*arguments, **options)
+        return self._with_artifact(output, failures)
+
+    def _with_artifact(self, output: Any, failures: list[WebError]) -> Any:
+        # A `ToolMessage`; without a call to answer to, the text alone, which can carry nothing.
+        if failures and getattr(output, "status", None) == "error":
+            told = {"schema": self.artifact_schema, "kind": self._kind}
+            output.artifact = told | failure_data(failures[-1])
+        return output
+
     def _read(self, read: Callable[[Any], Arguments], arguments: Any) -> Arguments:
         """Return what `read` makes of a model's arguments."""
         try:
             return read(arguments)
         except InvalidRequestError as error:
-            # The model's own slip: the message alone says what to change.
-            raise WebToolException(error.message, error) from error
+            raise self._told(error) from error
 
     @contextmanager
     def _failures_told(self) -> Iterator[None]:
@@ -73,7 +108,11 @@ class WebTool(RuntimeSettings, BaseTool):
         try:
             yield
         except WebError as error:
-            raise WebToolException(failure_text(self.name, error), error) from error
+            raise self._told(error) from error
+
+    def _told(self, error: WebError) -> WebToolException:
+        _failures.get([]).append(error)
+        return WebToolException(failure_text(self.name, error), error)
 
     def _shared_on_copy(self) -> tuple[object, ...]:
         return (*super()._shared_on_copy(), self.cancel)

@@ -1,4 +1,4 @@
-"""The web for LlamaIndex: a retriever and a reader for pipelines, tools for agents.
+"""The web for LlamaIndex: a retriever, a query engine and a reader for pipelines, tools for agents.
 
     from llama_index_dsh_web import WebSearchRetriever
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         WebSearchProgress,
         WebSearchProgressEvent,
     )
+    from .query_engine import WebAnswerQueryEngine
     from .reader import WebPageReader
     from .retriever import WebSearchRetriever
     from .search_call import SearchOptions
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SearchOptions",
+    "WebAnswerQueryEngine",
     "WebFetchEvent",
     "WebPageReader",
     "WebPageSkippedEvent",
@@ -39,6 +41,7 @@ __all__ = [
 
 _MODULE_OF = {
     "SearchOptions": "search_call",
+    "WebAnswerQueryEngine": "query_engine",
     "WebFetchEvent": "events",
     "WebPageReader": "reader",
     "WebPageSkippedEvent": "events",

@@ -28,7 +28,7 @@ from dsh_web import (
 
 from .events import WebSearchProgress, WebSearchProgressEvent, dispatcher
 
-__all__ = ["Listeners", "current_step"]
+__all__ = ["Listeners", "current_step", "result_of"]
 
 
 class Listeners:
@@ -50,14 +50,14 @@ class Listeners:
         with search:
             for event in search:
                 self._tell(query, event)
-        return _result_of(search)
+        return result_of(search)
 
     async def afollow(self, query: str, search: AsyncSearchStream) -> WebSearchResult:
         """Run `search` to its end; see `follow`."""
         async with search:
             async for event in search:
                 self._tell(query, event)
-        return _result_of(search)
+        return result_of(search)
 
     def _tell(self, query: str, event: StreamEvent) -> None:
         facts = _facts(event)
@@ -107,7 +107,8 @@ def _named(source: WebSearchSource) -> dict[str, str]:
     return {"url": source.url} | ({"title": source.title} if source.title else {})
 
 
-def _result_of(search: SearchStream | AsyncSearchStream) -> WebSearchResult:
+def result_of(search: SearchStream | AsyncSearchStream) -> WebSearchResult:
+    """Return the result of a search that was followed to its end."""
     if search.result is None:
         raise RuntimeError("a stream has ended without a result and without an error")
     return search.result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Self, Unpack
 
@@ -17,6 +16,7 @@ from dsh_web.page_content import DEFAULT_PAGE_CONCURRENCY, SourcePages
 from .events import WebSearchEvent, dispatcher
 from .nodes import search_nodes
 from .progress import Listeners
+from .query_text import query_text
 from .search_call import RuntimeHandle, SearchCall, SearchOptions
 
 __all__ = ["WebSearchRetriever"]
@@ -112,7 +112,7 @@ class WebSearchRetriever(BaseRetriever):
         return changed
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query = _query_text(query_bundle)
+        query = query_text(query_bundle)
         listeners, runtime = Listeners(), self._ready_runtime()
         left, pages = self._call.time_left(), None
         if listeners:
@@ -128,7 +128,7 @@ class WebSearchRetriever(BaseRetriever):
 
     @dispatcher.span
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query = _query_text(query_bundle)
+        query = query_text(query_bundle)
         listeners, runtime = Listeners(), self._ready_runtime()
         left, pages = self._call.time_left(), None
         if listeners:
@@ -179,14 +179,3 @@ class WebSearchRetriever(BaseRetriever):
         self._call = SearchCall(handle, k, options)
         self._settings = settings
         self._pages = pages if content == "page" else None
-
-
-def _query_text(query_bundle: QueryBundle) -> str:
-    """Return the query without what LlamaIndex's `RetrieverTool` wraps around it."""
-    text = query_bundle.query_str
-    framed = _TOOL_FRAME.fullmatch(text)
-    return (framed.group(1) if framed else text).strip()
-
-
-_TOOL_FRAME = re.compile(r"\ninput is (.*)\n", re.DOTALL)
-"""An agent's `input="tides"` arrives as this. Without the line breaks it is a person's query."""

@@ -14,7 +14,7 @@ from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
 from llama_index.core.tools.tool_spec.base import SPEC_FUNCTION_TYPE, BaseToolSpec
 from llama_index.core.tools.types import DefaultToolFnSchema
 
-from dsh_web import InvalidRequestError, WebPage, WebRuntime, WebSearchResult
+from dsh_web import InvalidRequestError, WebError, WebPage, WebRuntime, WebSearchResult
 from dsh_web.pages.rendering import render_page
 from dsh_web.render import DEFAULT_MAX_CHARS, render_search, search_excerpts
 from dsh_web.tool_args import (
@@ -25,6 +25,7 @@ from dsh_web.tool_args import (
     web_search_arguments,
     web_search_description,
 )
+from dsh_web.tool_failures import failure_data, failure_text
 
 from .events import WebFetchEvent, WebSearchEvent, dispatcher
 from .progress import Listeners, current_step
@@ -44,9 +45,14 @@ class WebToolSpec(BaseToolSpec):
     The model is given text: of a search the answer, if there is one, and one line per source; of
     a page its Markdown. Beside it, in `ToolOutput.raw_output`, travels the structured result as a
     JSON-able dict: `schema` (1), `kind` (the tool's name), `queries` or `url`, `result` (a dumped
-    `dsh_web.WebSearchResult` or `dsh_web.WebPage`) and `text_truncated`. The tools exist whether
-    or not a provider is available; a failure is a `WebError` whose text an agent can show to its
-    model.
+    `dsh_web.WebSearchResult` or `dsh_web.WebPage`) and `text_truncated`.
+
+    The tools exist whether or not a provider is available. A failure is a `ToolOutput` with
+    `is_error=True`: one sentence for the model, the `WebError` as `exception`, and in `raw_output`
+    `schema`, `kind`, `error` (`code`, `message`, `retryable` and, where known, `retry_after` in
+    seconds) and `result`, what was found before the failure. With `raise_errors=True` the tools
+    raise the `WebError` instead, as the methods `web_search` and `web_fetch` always do; agents
+    then show its message to the model.
 
     A page is data from strangers, and may try to talk to the model. `boundaries` marks where it
     begins and ends, which helps a model to tell the two apart and forces it to nothing.
@@ -69,6 +75,7 @@ class WebToolSpec(BaseToolSpec):
             who calls it.
         main_content: Of an HTML page, keep the main part only.
         boundaries: Put a page between marks that it cannot forge.
+        raise_errors: Let a failed tool call raise, for callers that catch.
         **options: Time limit, cancel token and filters; see `SearchOptions`. The filters are for
             searches alone.
 
@@ -91,6 +98,7 @@ class WebToolSpec(BaseToolSpec):
         citation_blocks: Literal["none", "citable"] = "none",
         main_content: bool = False,
         boundaries: bool = False,
+        raise_errors: bool = False,
         **options: Unpack[SearchOptions],
     ) -> None:
         if citation_blocks not in ("none", "citable"):
@@ -108,6 +116,7 @@ class WebToolSpec(BaseToolSpec):
         self._has_citable_blocks = citation_blocks == "citable"
         self._main_content = main_content
         self._boundaries = boundaries
+        self._raise_errors = raise_errors
         handle = RuntimeHandle(runtime, max_queries=max_queries)
         self._call = SearchCall(handle, max_results, options)
 
@@ -229,12 +238,22 @@ class WebToolSpec(BaseToolSpec):
 
     def _run_tool(self, name: str, /, *positional: Any, **arguments: Any) -> ToolOutput:
         _refuse_repeatable(name, positional)
-        output: ToolOutput = getattr(self, name)(*positional, **arguments)
+        try:
+            output: ToolOutput = getattr(self, name)(*positional, **arguments)
+        except WebError as error:
+            if self._raise_errors:
+                raise
+            return _failed(name, arguments, error)
         return output
 
     async def _arun_tool(self, name: str, /, *positional: Any, **arguments: Any) -> ToolOutput:
         _refuse_repeatable(name, positional)
-        output: ToolOutput = await getattr(self, f"a{name}")(*positional, **arguments)
+        try:
+            output: ToolOutput = await getattr(self, f"a{name}")(*positional, **arguments)
+        except WebError as error:
+            if self._raise_errors:
+                raise
+            return _failed(name, arguments, error)
         return output
 
     def _search_output(
@@ -244,7 +263,7 @@ class WebToolSpec(BaseToolSpec):
         blocks, is_cut = self._blocks(result)
         told = {
             "queries": list(queries),
-            "result": result.model_dump(mode="json"),
+            "result": result.model_dump(mode="json", exclude={"raw"}),
             "text_truncated": is_cut,
         }
         return _output(SEARCH, asked, blocks, told)
@@ -285,6 +304,17 @@ def _output(
         blocks=blocks,
         raw_input={"args": [], "kwargs": asked},
         raw_output={"schema": OUTPUT_SCHEMA, "kind": name, **told},
+    )
+
+
+def _failed(name: str, asked: dict[str, Any], error: WebError) -> ToolOutput:
+    return ToolOutput(
+        tool_name=name,
+        content=failure_text(name, error),
+        raw_input={"args": [], "kwargs": asked},
+        raw_output={"schema": OUTPUT_SCHEMA, "kind": name, **failure_data(error)},
+        is_error=True,
+        exception=error,
     )
 
 

@@ -9,23 +9,45 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Final
 
 from ..escaping import html_text, one_line, printable_url
 from .layout import MISSING_NOTE, NOT_CITED, Layout, Missing, Place, ShownSource
 
-__all__ = ["REL", "HtmlMarks", "as_html", "html_of_text"]
+__all__ = ["REL", "HtmlMarks", "as_html", "href", "html_of_text", "named"]
 
 REL: Final = "noopener noreferrer nofollow"
 
 
-class HtmlMarks:
-    """Writes the marks of one answer in the order of the page, and then the list of sources."""
+_MOST_DETAILS: Final = 300
+"""Marks of one answer that carry the details of their source; the list has them all."""
 
-    def __init__(self, layout: Layout, id_prefix: str, *, has_list: bool) -> None:
+
+class HtmlMarks:
+    """Writes the marks of one answer in the order of the page, and then the list of sources.
+
+    Args:
+        layout: The answer.
+        id_prefix: What every `id` begins with.
+        has_list: Whether a list follows, whose entries lead back to the marks.
+        details: Returns what a pointer or the focus on a mark brings up, as HTML; None: nothing.
+            It describes the mark to screen readers too, and stays hidden without a style.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        id_prefix: str,
+        *,
+        has_list: bool,
+        details: Callable[[ShownSource], str] | None = None,
+    ) -> None:
         self._layout = layout
         self._prefix = id_prefix
         self._has_list = has_list
+        self._details = details
+        self._detailed = 0
         self._shown: defaultdict[ShownSource, int] = defaultdict(int)
         """How many marks of each source were written."""
 
@@ -50,10 +72,19 @@ class HtmlMarks:
             self._shown[source] += 1
             identity = f' id="{self._mark_id(source, self._shown[source])}"'
         name = html_text(f"Source {source.number}: {one_line(source.name)}")
+        described, tip = self._tip(source)
         return (
-            f'<sup class="citation"><a{identity} href="{_href(source.link)}" rel="{REL}" '
-            f'aria-label="{name}">[{source.number}]</a></sup>'
+            f'<sup class="citation"><a{identity} href="{href(source.link)}" rel="{REL}" '
+            f'aria-label="{name}"{described}>[{source.number}]</a>{tip}</sup>'
         )
+
+    def _tip(self, source: ShownSource) -> tuple[str, str]:
+        if self._details is None or self._detailed >= _MOST_DETAILS:
+            return "", ""
+        self._detailed += 1
+        identity = f"{self._prefix}tip-{self._detailed}"
+        tip = f'<span class="citation-tip" role="tooltip" id="{identity}" hidden>'
+        return f' aria-describedby="{identity}"', f"{tip}{self._details(source)}</span>"
 
     def _mark_id(self, source: ShownSource, count: int) -> str:
         return f"{self._prefix}mark-{source.number}-{count}"
@@ -66,7 +97,7 @@ class HtmlMarks:
         if cited:
             parts += ["<ol>", *map(self._numbered_item, cited), "</ol>"]
         if uncited:
-            items = (f"<li>{_named(source)} {NOT_CITED}</li>" for source in uncited)
+            items = (f"<li>{named(source)} {NOT_CITED}</li>" for source in uncited)
             parts += ["<ul>", *items, "</ul>"]
         if list_cited and self._layout.has_missing:
             parts.append(f"<p>{MISSING_NOTE}</p>")
@@ -76,23 +107,32 @@ class HtmlMarks:
         return "\n".join(lines)
 
     def _numbered_item(self, source: ShownSource) -> str:
-        count = self._shown[source]
-        back = "".join(
-            f' <a href="#{self._mark_id(source, number)}" role="doc-backlink" '
+        back = "".join(f" {link}" for link in self.backlinks(source))
+        identity = self.source_id(source)
+        return f'<li id="{identity}" value="{source.number}">{named(source)}{back}</li>'
+
+    def source_id(self, source: ShownSource) -> str:
+        """Return the `id` of the entry of a cited source."""
+        return f"{self._prefix}source-{source.number}"
+
+    def backlinks(self, source: ShownSource) -> list[str]:
+        """Return a link to each mark of `source`; to be called after the answer was written."""
+        return [
+            f'<a href="#{self._mark_id(source, number)}" role="doc-backlink" '
             f'aria-label="Back to mark {number} of source {source.number}">↩</a>'
-            for number in range(1, count + 1)
-        )
-        identity = f"{self._prefix}source-{source.number}"
-        return f'<li id="{identity}" value="{source.number}">{_named(source)}{back}</li>'
+            for number in range(1, self._shown[source] + 1)
+        ]
 
 
-def _named(source: ShownSource) -> str:
+def named(source: ShownSource) -> str:
+    """Return the name of `source`, as a link if it may be one."""
     # Titles run in any direction, whatever the page around them does.
     name = f"<bdi>{html_text(one_line(source.name)) or 'source'}</bdi>"
-    return name if source.link is None else f'<a href="{_href(source.link)}" rel="{REL}">{name}</a>'
+    return name if source.link is None else f'<a href="{href(source.link)}" rel="{REL}">{name}</a>'
 
 
-def _href(url: str) -> str:
+def href(url: str) -> str:
+    """Return `url` for the attribute of a link."""
     return html_text(printable_url(url))
 
 

@@ -144,7 +144,10 @@ async def test_the_artifact_and_its_records_agree(invoke, runtime_of):
 
     assert message.artifact["schema"] == 1
     stored = json.loads(json.dumps(message.artifact["result"]))
-    assert CITED == WebSearchResult.model_validate(stored)
+    found = WebSearchResult.model_validate(stored)
+    assert found.request is not None
+    assert found.request.query == "q"
+    assert found.model_copy(update={"request": None}) == CITED
     for record in stored["citations"]:
         start, end = record["marker_span"]
         assert stored["content"][start:end] == record["raw_marker"]

@@ -140,7 +140,18 @@ async def test_a_failure_is_an_error_message_without_the_key(invoke, runtime_of)
     message = await invoke(WebSearchTool(runtime=runtime), tool_call(queries=["q"]))
 
     assert message.status == "error"
-    assert message.artifact is None
+    assert message.artifact == {
+        "schema": 1,
+        "kind": "web_search",
+        "error": {
+            "code": "WEB_PROVIDER_ERROR",
+            "message": "Invalid API key [masked]",
+            "provider": "perplexity-search",
+            "status_code": 401,
+            "retryable": False,
+        },
+        "result": None,
+    }
     assert message.content == "web_search failed (WEB_PROVIDER_ERROR): Invalid API key [masked]"
 
 

@@ -53,7 +53,10 @@ async def test_a_function_agent_survives_a_failing_provider(runtime, provider, s
 
     answer, (result,) = await run_agent(llm, WebToolSpec(runtime).to_tool_list())
 
-    assert answer == "Fake answered HTTP 500: out of order"
+    told = "web_search failed (WEB_PROVIDER_ERROR): Fake answered HTTP 500: out of order"
+    assert answer == told
+    assert result.tool_output.is_error
+    assert result.tool_output.raw_output["error"]["status_code"] == 500
     assert result.tool_output.exception.status_code == 500
     assert len(provider.requests) == 1
 

@@ -14,7 +14,6 @@ from llama_index.core.tools import FunctionTool, ToolMetadata
 
 from dsh_web import (
     CancelToken,
-    InvalidRequestError,
     ProviderError,
     SelectionError,
     WebCancelledError,
@@ -66,10 +65,10 @@ async def test_an_address_is_read_as_it_is_meant(pages, fetcher, run_tool, argum
 async def test_an_argument_fault_says_what_is_wrong_and_costs_nothing(
     pages, fetcher, run_tool, arguments
 ):
-    with pytest.raises(InvalidRequestError) as caught:
-        await run_tool(fetch_tool(pages), **arguments)
+    output = await run_tool(fetch_tool(pages), **arguments)
 
-    assert str(caught.value) == "url must be a non-empty string"
+    assert output.is_error
+    assert output.content == "url must be a non-empty string"
     assert fetcher.asked == []
 
 
@@ -140,26 +139,38 @@ async def test_both_tools_share_the_runtime(pages, provider, run_tool):
 async def test_a_failure_is_a_typed_error_and_happens_once(pages, fetcher, run_tool):
     fetcher.pages[URL] = ProviderError("down")
 
-    with pytest.raises(ProviderError, match="down"):
-        await run_tool(fetch_tool(pages), url=URL)
+    output = await run_tool(fetch_tool(pages), url=URL)
 
+    assert output.is_error
+    assert output.content == "web_fetch failed (WEB_PROVIDER_ERROR): down"
+    assert output.raw_output["kind"] == "web_fetch"
+    assert output.raw_output["error"]["retryable"] is False
     assert fetcher.asked == [URL]
 
 
+async def test_a_failure_is_raised_where_that_is_asked_for(pages, fetcher, run_tool):
+    fetcher.pages[URL] = ProviderError("down")
+
+    with pytest.raises(ProviderError, match="down"):
+        await run_tool(fetch_tool(pages, raise_errors=True), url=URL)
+
+
 async def test_without_a_provider_the_tool_says_so(run_tool):
-    with pytest.raises(SelectionError):
-        await run_tool(fetch_tool(WebRuntime()), url=URL)
+    output = await run_tool(fetch_tool(WebRuntime()), url=URL)
+
+    assert isinstance(output.exception, SelectionError)
 
 
 async def test_time_limit_and_token_hold_for_a_fetch(run_tool):
     release, token = threading.Event(), CancelToken()
     runtime = fetching(FakeFetcher({}, lambda url: release.wait(10)))
 
-    with pytest.raises(WebTimeoutError):
-        await run_tool(fetch_tool(runtime, timeout=0.1), url=URL)
+    late = await run_tool(fetch_tool(runtime, timeout=0.1), url=URL)
     token.cancel()
-    with pytest.raises(WebCancelledError):
-        await run_tool(fetch_tool(runtime, cancel=token), url=URL)
+    stopped = await run_tool(fetch_tool(runtime, cancel=token), url=URL)
+
+    assert isinstance(late.exception, WebTimeoutError)
+    assert isinstance(stopped.exception, WebCancelledError)
     release.set()
 
 
@@ -199,5 +210,5 @@ async def test_an_agent_reads_a_page_and_goes_on_after_a_blocked_one(pages, fetc
 
     answer = str(await agent.run("When is high tide?"))
 
-    assert llm.heard[0] == "not public"
+    assert llm.heard[0] == "web_fetch failed (WEB_BLOCKED_URL): not public"
     assert "noon" in answer

@@ -19,6 +19,7 @@ PUBLIC_CORE = {
     "dsh_web.pages.rendering",
     "dsh_web.passages",
     "dsh_web.render",
+    "dsh_web.tool_failures",
     "dsh_web.tool_args",
 }
 CONTENT_BLOCKS = "llama_index.core.base.llms.types"

@@ -68,8 +68,10 @@ def test_the_schema_promises_no_more_queries_than_the_runtime_takes():
 async def test_a_higher_bound_holds_for_a_runtime_from_the_environment(monkeypatch, run_tool):
     monkeypatch.setenv("PERPLEXITY_API_KEY", "test-key-0123456789")
 
-    with pytest.raises(InvalidRequestError, match="at most 6 queries"):
-        await run_tool(web_search_tool(None, max_queries=6), queries=list("abcdefg"))
+    output = await run_tool(web_search_tool(None, max_queries=6), queries=list("abcdefg"))
+
+    assert output.is_error
+    assert output.content == "queries must contain at most 6 queries"
 
 
 @pytest.mark.parametrize("functions", [["web_search"], ["aweb_search"]])
@@ -149,10 +151,11 @@ async def test_an_argument_fault_says_what_is_wrong_and_costs_nothing(
 ):
     tool = web_search_tool(runtime, max_queries=2)
 
-    with pytest.raises(InvalidRequestError) as caught:
-        await run_tool(tool, **arguments)
+    output = await run_tool(tool, **arguments)
 
-    assert fault == str(caught.value)
+    assert output.is_error
+    assert output.content == fault
+    assert output.raw_output["error"]["code"] == "WEB_INVALID_REQUEST"
     assert provider.requests == []
 
 
@@ -194,7 +197,10 @@ async def test_the_output_is_text_for_the_model_and_the_structured_result(
         structured["queries"],
         structured["text_truncated"],
     ) == (1, "web_search", ["q"], False)
-    assert provider.result == WebSearchResult.model_validate(structured["result"])
+    found = WebSearchResult.model_validate(structured["result"])
+    assert found.request is not None
+    assert found.request.query == "q"
+    assert found.model_copy(update={"request": None}) == provider.result
     assert json.loads(json.dumps(structured)) == structured
     assert not output.is_error
 
@@ -259,7 +265,8 @@ async def test_a_failed_search_runs_once_through_call_tool(runtime, provider):
 
     assert output.is_error
     assert awaited.is_error
-    assert "Encountered error: Fake answered HTTP 400: no" == output.content == awaited.content
+    assert output.content == awaited.content
+    assert "web_search failed (WEB_PROVIDER_ERROR): Fake answered HTTP 400: no" == output.content
     assert len(provider.requests) == 2
 
 
@@ -279,10 +286,11 @@ async def test_a_call_by_position_runs_where_llama_index_does_not_repeat_it(
 
 
 async def test_without_a_provider_the_tool_says_so(run_tool):
-    with pytest.raises(SelectionError) as caught:
-        await run_tool(web_search_tool(None), queries=["q"])
+    output = await run_tool(web_search_tool(None), queries=["q"])
 
-    assert caught.value.code == "WEB_PROVIDER_UNAVAILABLE"
+    assert output.is_error
+    assert isinstance(output.exception, SelectionError)
+    assert output.content.startswith("web_search failed (WEB_PROVIDER_UNAVAILABLE): ")
 
 
 async def test_cancelling_the_task_closes_the_connections(loopback, loopback_runtime):
