@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.docs.reading import PAGES, ROOT, name_of, prose_of
+
 README = (ROOT / "README.md").read_text()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 WRITTEN_ON = (3, 11)
 
 
@@ -33,16 +33,9 @@ def test_the_first_example_prints_what_stands_below_it() -> None:
         assert shown == output
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_python_example_is_valid_python(page: Path) -> None:
-    for block in blocks("python", page.read_text()):
-        # Top-level await is what a notebook allows.
-        compile(block, page.name, "exec", flags=__import__("ast").PyCF_ALLOW_TOP_LEVEL_AWAIT)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text())
+    targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", prose_of(page))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
