@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, get_args
 
 from ..errors import InvalidRequestError
+from ..filters import without_filters
 from ..flow import Flow, ReadClock
 from ..prices import ParallelMode, parallel_search_cost
 from ..seam import (
@@ -217,6 +218,13 @@ class ParallelSearchProvider(ParallelProvider):
             "advanced_settings": settings,
         }
         return {name: value for name, value in body.items() if value is not None}
+
+    def _bare_body(self, request: WebSearchRequest) -> dict[str, Any]:
+        try:
+            return super()._bare_body(request)
+        except InvalidRequestError:
+            # The query is one that only fits beside the objective that was taken out.
+            return self._request_body(without_filters(request, keep=("objective",)))
 
     def estimated_cost(self, request: WebSearchRequest) -> float:
         """Return the price of the request in US dollars; the API reports none itself."""

@@ -150,6 +150,13 @@ def test_an_extra_body_cannot_take_a_filter_out_unseen(extra, fields, lost):
     assert "carries a filter that is set" in error.message
 
 
+def test_a_query_that_fits_only_beside_an_objective_can_have_an_extra_body():
+    extra = {"advanced_settings": {"max_results": 3}}
+    body = sent(query="why? " * 1100, objective="To know.", settings={"extra_body": extra})
+
+    assert ("To know.", 3) == (body["objective"], body["advanced_settings"]["max_results"])
+
+
 # -- filters -----------------------------------------------------------------------------------
 
 
