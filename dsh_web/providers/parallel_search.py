@@ -21,7 +21,7 @@ from ..seam import (
     WebSearchResult,
 )
 from ._parallel import ParallelProvider, source_of, vendor_warnings
-from ._parallel_policy import first_day, policy_fault, source_policy
+from ._parallel_policy import first_day, policy_fault, source_policy, strays
 from ._parallel_query import WireQuery, query_fault, wire_query
 from ._shape import Reader
 from ._sources import SourceList
@@ -239,12 +239,13 @@ class ParallelSearchProvider(ParallelProvider):
         for entry in reader.items(body.data, "results"):
             sources.add_entry(entry)
         self.check_is_answer(body, reader, is_empty=not sources.found)
+        outside = strays((source.url for source in sources.found), request)
         return WebSearchResult(
             sources=sources.found,
             provider=self.id,
             request_id=reader.text(body.data, "search_id") or body.request_id,
             usage=self._usage(reader, body.data, request),
-            warnings=vendor_warnings(reader, body.data) + sources.warnings(),
+            warnings=vendor_warnings(reader, body.data) + sources.warnings() + outside,
         )
 
     def _usage(self, reader: Reader, data: dict[str, Any], request: WebSearchRequest) -> Usage:

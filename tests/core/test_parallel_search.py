@@ -249,6 +249,32 @@ def test_two_hundred_sites_are_sent_and_one_more_is_refused():
     )
 
 
+@pytest.mark.parametrize(
+    ("url", "site", "is_within"),
+    [
+        ("https://a.example/", "a.example", True),
+        ("https://Docs.A.example:8443/x", "a.example", True),
+        ("https://nota.example/", "a.example", False),
+        ("https://x.gov/", ".gov", True),
+        ("https://gov.example/", ".gov", False),
+        ("https://a.example/blog", "a.example/blog", True),
+        ("https://a.example/blog/x?y=1", "a.example/blog", True),
+        ("https://a.example/blogroll", "a.example/blog", False),
+        ("https://a.example/Blog/x", "a.example/blog", False),
+        ("https://münchen.example/", "münchen.example", True),
+    ],
+)
+def test_a_page_that_a_filter_rules_out_is_warned_of(url, site, is_within):
+    answer = reply(found_body(hit(1) | {"url": url}))
+    _, allowed = ask(provider(), answer, include_domains=[site])
+    _, denied = ask(provider(), answer, exclude_domains=[site])
+
+    text = "1 source that {} rules out came back: Parallel did not keep to the filter"
+    assert (() if is_within else (text.format("include_domains"),)) == allowed.warnings
+    assert ((text.format("exclude_domains"),) if is_within else ()) == denied.warnings
+    assert [url] == [source.url for source in allowed.sources]
+
+
 def test_a_country_is_sent_in_small_letters():
     assert "nz" == sent(country="NZ")["advanced_settings"]["location"]
 
