@@ -19,6 +19,7 @@ __all__ = ["SUMMARY", "add_arguments", "run"]
 
 SUMMARY = "Say which providers are configured and available, without touching the network."
 
+_BASE_URLS = ("PERPLEXITY_BASE_URL", "PARALLEL_BASE_URL")
 _EXTRAS = {
     "langchain": "langchain-core",
     "llama-index": "llama-index-core",
@@ -75,7 +76,9 @@ def examine(pinned: str | None = None) -> dict[str, Any]:
         "python": platform.python_version(),
         "extras": {extra: _installed(package) for extra, package in _EXTRAS.items()},
         "pinned": pinned or read_env(DEFAULT_SEARCH_PROVIDER),
-        "base_url": shown_url(read_env("PERPLEXITY_BASE_URL") or "") or None,
+        "base_urls": {
+            name: shown_url(url) for name in _BASE_URLS if (url := read_env(name)) is not None
+        },
         "providers": providers,
         "search_would_use": chosen,
         "problem": problem,
@@ -131,8 +134,7 @@ def _lines(findings: dict[str, Any]) -> list[str]:
             state = "available" if provider["available"] else provider["reason"]
             lines.append(f"  {provider['id']:<18} {state}")
     lines.append("")
-    if findings["base_url"]:
-        lines.append(f"PERPLEXITY_BASE_URL is {findings['base_url']}")
+    lines += [f"{name} is {url}" for name, url in findings["base_urls"].items()]
     if findings["pinned"]:
         lines.append(f"pinned: {findings['pinned']}")
     if findings["problem"] is None:

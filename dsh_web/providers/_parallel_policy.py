@@ -6,12 +6,15 @@ Wire: docs.parallel.ai/search/source-policy (2026-11). An entry means a host wit
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from ..domains import ascii_host
 from ..seam import Recency, WebSearchRequest
 
-__all__ = ["first_day", "policy_fault", "source_policy"]
+__all__ = ["first_day", "policy_fault", "source_policy", "strays"]
 
 MOST_DOMAINS: Final = 200
 
@@ -67,3 +70,35 @@ def policy_fault(request: WebSearchRequest, *, takes_paths: bool) -> str | None:
                 f"{host!r}, or use the mode 'fast', 'basic' or 'advanced'"
             )
     return None
+
+
+def strays(urls: Iterable[str], request: WebSearchRequest) -> tuple[str, ...]:
+    """Return a warning if pages came that the domain filters rule out.
+
+    Editions of the vendor's documentation contradict each other on parts of sites; where a server
+    does not keep to a filter, a caller has to hear of it.
+    """
+    allowed, denied = request.include_domains, request.exclude_domains
+    if not allowed and not denied:
+        return ()
+    count = sum(
+        any(_is_within(url, site) for site in denied)
+        or (bool(allowed) and not any(_is_within(url, site) for site in allowed))
+        for url in urls
+    )
+    if not count:
+        return ()
+    pages = "1 source" if count == 1 else f"{count} sources"
+    name = "include_domains" if allowed else "exclude_domains"
+    return (f"{pages} that {name} rules out came back: Parallel did not keep to the filter",)
+
+
+def _is_within(url: str, site: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host = ascii_host((parts.hostname or "").rstrip("."))
+    except (ValueError, UnicodeError):
+        return False
+    name, slash, path = site.partition("/")
+    is_host = host.endswith(name) if name.startswith(".") else f".{host}".endswith(f".{name}")
+    return is_host and (not slash or f"{parts.path}/".startswith(f"/{path}/"))

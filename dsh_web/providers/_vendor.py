@@ -333,7 +333,7 @@ class VendorProvider:
         names = set_filters(request)
         if not names or self._extra_body.keys().isdisjoint(body):
             return
-        bare = self._request_body(without_filters(request))
+        bare = self._bare_body(request)
         lost = [*_replaced(body, bare, self._extra_body, deeply=self.merges_objects)]
         if lost:
             raise InvalidRequestError(
@@ -341,6 +341,10 @@ class VendorProvider:
                 f"({', '.join(names)}): leave out the one or the other",
                 provider=self.id,
             )
+
+    def _bare_body(self, request: WebSearchRequest) -> dict[str, Any]:
+        """Return the body that the request would have without its filters."""
+        return self._request_body(without_filters(request))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} id={self.id!r} base_url={shown_url(self.base_url)!r}>"

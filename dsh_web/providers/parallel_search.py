@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, get_args
 
 from ..errors import InvalidRequestError
+from ..filters import without_filters
 from ..flow import Flow, ReadClock
 from ..prices import ParallelMode, parallel_search_cost
 from ..seam import (
@@ -21,7 +22,7 @@ from ..seam import (
 )
 from ._parallel import ParallelProvider, source_of, vendor_warnings
 from ._parallel_fetching import fetch_policy_fault
-from ._parallel_policy import first_day, policy_fault, source_policy
+from ._parallel_policy import first_day, policy_fault, source_policy, strays
 from ._parallel_query import WireQuery, query_fault, wire_query
 from ._shape import Reader
 from ._sources import SourceList
@@ -209,6 +210,13 @@ class ParallelSearchProvider(ParallelProvider):
         }
         return {name: value for name, value in body.items() if value is not None}
 
+    def _bare_body(self, request: WebSearchRequest) -> dict[str, Any]:
+        try:
+            return super()._bare_body(request)
+        except InvalidRequestError:
+            # The query is one that only fits beside the objective that was taken out.
+            return self._request_body(without_filters(request, keep=("objective",)))
+
     def estimated_cost(self, request: WebSearchRequest) -> float:
         """Return the price of the request in US dollars; the API reports none itself."""
         extra = max(0, _results_of(request) - DEFAULT_RESULTS)
@@ -222,12 +230,13 @@ class ParallelSearchProvider(ParallelProvider):
         for entry in reader.items(body.data, "results"):
             sources.add_entry(entry)
         self.check_is_answer(body, reader, is_empty=not sources.found)
+        outside = strays((source.url for source in sources.found), request)
         return WebSearchResult(
             sources=sources.found,
             provider=self.id,
             request_id=reader.text(body.data, "search_id") or body.request_id,
             usage=self._usage(reader, body.data, request),
-            warnings=vendor_warnings(reader, body.data) + sources.warnings(),
+            warnings=vendor_warnings(reader, body.data) + sources.warnings() + outside,
         )
 
     def _usage(self, reader: Reader, data: dict[str, Any], request: WebSearchRequest) -> Usage:

@@ -143,16 +143,17 @@ def test_doctor_explains_a_provider_that_is_pinned_but_unknown(
     assert findings["search_would_use"] is None
 
 
+@pytest.mark.parametrize("vendor", ["PERPLEXITY", "PARALLEL"])
 def test_doctor_hides_credentials_in_the_base_url(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    vendor: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PERPLEXITY_API_KEY", KEY)
-    monkeypatch.setenv("PERPLEXITY_BASE_URL", "https://user:hunter2@gateway.example")
+    monkeypatch.setenv(f"{vendor}_API_KEY", KEY)
+    monkeypatch.setenv(f"{vendor}_BASE_URL", "https://user:hunter2@gateway.example")
 
     main(["doctor"])
 
     shown = capsys.readouterr().out
-    assert "gateway.example" in shown
+    assert f"{vendor}_BASE_URL is https://gateway.example" in shown
     assert "hunter2" not in shown
 
 

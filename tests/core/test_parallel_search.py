@@ -150,6 +150,13 @@ def test_an_extra_body_cannot_take_a_filter_out_unseen(extra, fields, lost):
     assert "carries a filter that is set" in error.message
 
 
+def test_a_query_that_fits_only_beside_an_objective_can_have_an_extra_body():
+    extra = {"advanced_settings": {"max_results": 3}}
+    body = sent(query="why? " * 1100, objective="To know.", settings={"extra_body": extra})
+
+    assert ("To know.", 3) == (body["objective"], body["advanced_settings"]["max_results"])
+
+
 # -- filters -----------------------------------------------------------------------------------
 
 
@@ -240,6 +247,32 @@ def test_two_hundred_sites_are_sent_and_one_more_is_refused():
         "201 domains are too many: Parallel takes at most 200"
         == refused(provider(), include_domains=sites).message
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "site", "is_within"),
+    [
+        ("https://a.example/", "a.example", True),
+        ("https://Docs.A.example:8443/x", "a.example", True),
+        ("https://nota.example/", "a.example", False),
+        ("https://x.gov/", ".gov", True),
+        ("https://gov.example/", ".gov", False),
+        ("https://a.example/blog", "a.example/blog", True),
+        ("https://a.example/blog/x?y=1", "a.example/blog", True),
+        ("https://a.example/blogroll", "a.example/blog", False),
+        ("https://a.example/Blog/x", "a.example/blog", False),
+        ("https://münchen.example/", "münchen.example", True),
+    ],
+)
+def test_a_page_that_a_filter_rules_out_is_warned_of(url, site, is_within):
+    answer = reply(found_body(hit(1) | {"url": url}))
+    _, allowed = ask(provider(), answer, include_domains=[site])
+    _, denied = ask(provider(), answer, exclude_domains=[site])
+
+    text = "1 source that {} rules out came back: Parallel did not keep to the filter"
+    assert (() if is_within else (text.format("include_domains"),)) == allowed.warnings
+    assert ((text.format("exclude_domains"),) if is_within else ()) == denied.warnings
+    assert [url] == [source.url for source in allowed.sources]
 
 
 def test_a_country_is_sent_in_small_letters():

@@ -208,7 +208,8 @@ def test_each_word_arrives_while_the_next_is_not_yet_sent(serve, runtime_on, lis
     rest = list(stream)
 
     assert [SourcesFound, TextDelta, SearchDone] == [type(event) for event in rest]
-    assert unstreamed() == rest[-1].result
+    # What a flow played by hand cannot know: which request the runtime noted.
+    assert unstreamed() == rest[-1].result.model_copy(update={"request": None})
 
 
 def test_a_clean_end_of_the_body_ends_the_answer(serve, runtime_on, listen):

@@ -79,7 +79,10 @@ def call_llama_index_tool(
             payload=output.raw_output if isinstance(output.raw_output, Mapping) else None,
             state="error" if output.is_error else "success",
         )
-        outcome.result = _result(outcome.tool.payload)
+        if output.is_error:
+            outcome.error = outcome.visible_error = output.exception
+        else:
+            outcome.result = _result(outcome.tool.payload)
     return outcome
 
 
