@@ -99,7 +99,7 @@ def _settings(stage: Stage, name: str) -> dict[str, Any]:
 def _result(payload: Mapping[str, Any] | None) -> Any:
     from dsh_web import WebPage, WebSearchResult
 
-    if payload is None:
+    if payload is None or payload.get("result") is None:  # a failure that found nothing before it
         return None
     kind = {"web_search": WebSearchResult, "web_fetch": WebPage}[payload["kind"]]
     return kind.model_validate(payload["result"])
