@@ -79,7 +79,10 @@ def call_llama_index_tool(
             payload=output.raw_output if isinstance(output.raw_output, Mapping) else None,
             state="error" if output.is_error else "success",
         )
-        outcome.result = _result(outcome.tool.payload)
+        if output.is_error:
+            outcome.error = outcome.visible_error = output.exception
+        else:
+            outcome.result = _result(outcome.tool.payload)
     return outcome
 
 
@@ -99,7 +102,7 @@ def _settings(stage: Stage, name: str) -> dict[str, Any]:
 def _result(payload: Mapping[str, Any] | None) -> Any:
     from dsh_web import WebPage, WebSearchResult
 
-    if payload is None or payload.get("result") is None:  # a failure that found nothing before it
+    if payload is None:
         return None
     kind = {"web_search": WebSearchResult, "web_fetch": WebPage}[payload["kind"]]
     return kind.model_validate(payload["result"])
