@@ -25,8 +25,8 @@ class Passage:
     text: str
     metadata: dict[str, str]
     """`source`, `url`, `provider` and `chunk_id` always; `title`, `published_at`, `updated_at`,
-    `kind` and, for an answer, `citation_contract` where known; `content` (`page` or `snippet`)
-    where pages were asked for. Nothing that changes from call to call."""
+    `kind` and, for an answer, `citation_contract` where known; `content` (`page`, `excerpt` or
+    `snippet`) where pages or excerpts were asked for. Nothing that changes from call to call."""
     citations: tuple[Citation, ...] = ()
     """The records of an answer; their spans are positions in `text`. A source has none: which
     numbers cite it differs from answer to answer."""
@@ -37,6 +37,8 @@ def passages(
     *,
     include_answer: bool = False,
     pages: Mapping[str, WebPage | WebError] | None = None,
+    by_excerpt: bool = False,
+    most: int | None = None,
 ) -> Iterator[Passage]:
     """Yield the passages of `result` in order; one that is listed twice comes once.
 
@@ -46,13 +48,24 @@ def passages(
         pages: Pages by the address of their source. The text of a passage is then its whole page,
             marked `content: "page"`; a source without a usable page keeps its snippet, marked
             `content: "snippet"`.
+        by_excerpt: Make a passage of each excerpt that a provider gives of a page, marked
+            `content: "excerpt"`, instead of one that joins them; a source without any keeps its
+            snippet, marked `content: "snippet"`.
+        most: Cap on the passages, the answer's apart; None: no cap.
     """
     if include_answer and result.content:
         yield _answer(result)
     seen: set[str] = set()
     for source in result.sources:
-        passage = _passage(source, result.provider, pages)
-        if passage.id not in seen:
+        if by_excerpt:
+            found = _excerpts(source, result.provider)
+        else:
+            found = [_passage(source, result.provider, pages)]
+        for passage in found:
+            if passage.id in seen:
+                continue
+            if most is not None and len(seen) >= most:
+                return
             seen.add(passage.id)
             yield passage
     if not result.sources:
@@ -91,14 +104,33 @@ def page_passage(
 def _passage(
     source: WebSearchSource, provider: str, pages: Mapping[str, WebPage | WebError] | None
 ) -> Passage:
-    outcome = None if pages is None else pages.get(source.url)
-    page = outcome if isinstance(outcome, WebPage) and outcome.is_usable else None
-    text = source.text if page is None else page.text
+    if pages is None:
+        return _made(source, source.text, provider, None)
+    outcome = pages.get(source.url)
+    if isinstance(outcome, WebPage) and outcome.is_usable:
+        return _made(source, outcome.text, provider, "page", outcome)
+    return _made(source, source.text, provider, "snippet")
+
+
+def _excerpts(source: WebSearchSource, provider: str) -> list[Passage]:
+    texts = [text for text in source.excerpts if text.strip()]
+    if not texts:
+        return [_made(source, source.text, provider, "snippet")]
+    return [_made(source, text, provider, "excerpt") for text in texts]
+
+
+def _made(
+    source: WebSearchSource,
+    text: str,
+    provider: str,
+    content: str | None,
+    page: WebPage | None = None,
+) -> Passage:
     passage_id = _digest(source.url, text)
     metadata = {"source": source.url, "url": source.url, **_known(source, page)}
     metadata |= {"provider": provider, "chunk_id": passage_id}
-    if pages is not None:
-        metadata["content"] = "snippet" if page is None else "page"
+    if content is not None:
+        metadata["content"] = content
     return Passage(passage_id, _digest(source.url), text, metadata)
 
 

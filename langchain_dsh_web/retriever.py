@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from langchain_core.callbacks import (
@@ -13,7 +13,15 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import ConfigDict
 
-from dsh_web import CancelToken, InvalidRequestError, WebRuntime, WebSearchRequest
+from dsh_web import (
+    CancelToken,
+    InvalidRequestError,
+    WebError,
+    WebPage,
+    WebRuntime,
+    WebSearchRequest,
+    WebSearchResult,
+)
 from dsh_web.page_content import DEFAULT_PAGE_CONCURRENCY, SourcePages, time_left
 
 from .documents import to_documents
@@ -67,8 +75,10 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
     include_answer: bool = False
     """Put the provider's answer, if it gives one, first: a document marked `kind: "answer"`,
     which carries its citation records; see `langchain_dsh_web.citations`."""
-    content: Literal["snippet", "page"] = "snippet"
-    """What the text of a document is. `timeout` holds for the search and its pages together."""
+    content: Literal["snippet", "page", "excerpt"] = "snippet"
+    """What the text of a document is. `excerpt`: a document for each excerpt that the provider
+    gives of a page, at most `k` in all. With `page`, `timeout` holds for the search and its pages
+    together."""
     main_content: bool = False
     """Of a page, keep the main part only, without menus, footers and the like."""
     max_page_chars: Count | None = None
@@ -97,7 +107,7 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
             result, pages = self._pages().read(runtime, result, cancel=cancel, timeout=left())
         if listeners:
             listeners.tell(search_event(result))
-        return to_documents(result, include_answer=self.include_answer, pages=pages)
+        return self._documents(result, request.max_results, pages)
 
     async def _aget_relevant_documents(
         self,
@@ -121,7 +131,21 @@ class WebSearchRetriever(SearchSettings, BaseRetriever):
             result, pages = await reading
         if listeners:
             await listeners.atell(search_event(result))
-        return to_documents(result, include_answer=self.include_answer, pages=pages)
+        return self._documents(result, request.max_results, pages)
+
+    def _documents(
+        self,
+        result: WebSearchResult,
+        most: int | None,
+        pages: Mapping[str, WebPage | WebError] | None,
+    ) -> list[Document]:
+        return to_documents(
+            result,
+            include_answer=self.include_answer,
+            pages=pages,
+            by_excerpt=self.content == "excerpt",
+            most=most,
+        )
 
     def _ready_runtime(self) -> WebRuntime:
         """Return the runtime, if it can do everything that the call will ask of it.

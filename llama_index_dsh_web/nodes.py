@@ -44,6 +44,8 @@ def search_nodes(
     include_answer: bool,
     score_from_rank: bool,
     pages: Mapping[str, WebPage | WebError] | None = None,
+    by_excerpt: bool = False,
+    most: int | None = None,
 ) -> list[NodeWithScore]:
     """Return one node per passage, in the provider's order, each in a wrapper of its own.
 
@@ -53,8 +55,12 @@ def search_nodes(
             carries its citation records; see `citations_of`.
         score_from_rank: Score 1/rank, rank from 1; False: every score is None.
         pages: Pages by the address of their source; where there is one, it is the text.
+        by_excerpt: A node for each excerpt of a page that the provider gives.
+        most: Cap on the nodes, the answer's apart; None: no cap.
     """
-    found = passages(result, include_answer=include_answer, pages=pages)
+    found = passages(
+        result, include_answer=include_answer, pages=pages, by_excerpt=by_excerpt, most=most
+    )
     return [
         NodeWithScore(node=passage_node(passage), score=1 / rank if score_from_rank else None)
         for rank, passage in enumerate(found, start=1)

@@ -49,8 +49,9 @@ class WebSearchRetriever(BaseRetriever):
             carries its citation records; see `llama_index_dsh_web.citations`.
         score_from_rank: Score 1/rank, rank from 1. It says nothing but the order; fusion and
             post-processors need a number. False: every score is None.
-        content: What the text of a node is: `"snippet"` or `"page"`. The time limit holds for the
-            search and its pages together.
+        content: What the text of a node is: `"snippet"`; `"page"`; or `"excerpt"`, for a node of
+            each excerpt that the provider gives of a page, at most `k` in all. The time limit holds
+            for the search and its pages together.
         main_content: Of a page, keep the main part only, without menus, footers and the like.
         max_page_chars: Cap on the text of a page in code points; None: the fetch provider's own
             limits.
@@ -70,7 +71,7 @@ class WebSearchRetriever(BaseRetriever):
         k: int = DEFAULT_K,
         include_answer: bool = False,
         score_from_rank: bool = True,
-        content: Literal["snippet", "page"] = "snippet",
+        content: Literal["snippet", "page", "excerpt"] = "snippet",
         main_content: bool = False,
         max_page_chars: int | None = None,
         page_concurrency: int = DEFAULT_PAGE_CONCURRENCY,
@@ -163,6 +164,8 @@ class WebSearchRetriever(BaseRetriever):
             include_answer=self._settings["include_answer"],
             score_from_rank=self._settings["score_from_rank"],
             pages=pages,
+            by_excerpt=self._settings["content"] == "excerpt",
+            most=self._settings["k"],
         )
 
     def _configure(
@@ -171,8 +174,10 @@ class WebSearchRetriever(BaseRetriever):
         k, content = settings["k"], settings["content"]
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise InvalidRequestError(f"k must be a whole number of 1 or more, not {k!r}")
-        if content not in ("snippet", "page"):
-            raise InvalidRequestError(f'content must be "snippet" or "page", not {content!r}')
+        if content not in ("snippet", "page", "excerpt"):
+            raise InvalidRequestError(
+                f'content must be "snippet", "page" or "excerpt", not {content!r}'
+            )
         pages = SourcePages(
             settings["main_content"], settings["max_page_chars"], settings["page_concurrency"]
         )

@@ -11,6 +11,8 @@ import pytest
 
 from dsh_web import (
     HttpFetchProvider,
+    ParallelChatProvider,
+    ParallelSearchProvider,
     PerplexityAgentProvider,
     PerplexitySearchProvider,
     WebError,
@@ -42,9 +44,17 @@ def runtime_at(server: LoopbackServer, kind: Any, fault: str = "", **options: An
     return runtime
 
 
-@pytest.fixture(params=[PerplexityAgentProvider, PerplexitySearchProvider], ids=["agent", "search"])
+KINDS = {
+    "perplexity": PerplexityAgentProvider,
+    "perplexity-search": PerplexitySearchProvider,
+    "parallel": ParallelSearchProvider,
+    "parallel-chat": ParallelChatProvider,
+}
+
+
+@pytest.fixture(params=KINDS)
 def runtime(request: pytest.FixtureRequest, server: LoopbackServer) -> WebRuntime:
-    return runtime_at(server, request.param)
+    return runtime_at(server, KINDS[request.param])
 
 
 def plain(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +69,16 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
     return {"type": "tool_call", "id": "1", "name": name, "args": arguments}
 
 
-@pytest.mark.parametrize("options", [{}, {"include_answer": True}, {"recency": "year"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"include_answer": True},
+        {"recency": "year", "on_unsupported": "warn"},
+        {"content": "excerpt"},
+    ],
+    ids=str,
+)
 async def test_documents_and_nodes_are_the_same_passages(
     runtime: WebRuntime, options: dict[str, Any]
 ) -> None:
@@ -147,10 +166,13 @@ FAILURES = {
 }
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", FAILURES)
-async def test_a_failure_means_the_same_everywhere(server: LoopbackServer, name: str) -> None:
+async def test_a_failure_means_the_same_everywhere(
+    server: LoopbackServer, name: str, kind: str
+) -> None:
     fault, options = FAILURES[name]
-    runtime = runtime_at(server, PerplexitySearchProvider, fault, **options)
+    runtime = runtime_at(server, KINDS[kind], fault, **options)
     (search, _) = WebToolSpec(runtime).to_tool_list()
 
     message = await WebSearchTool(runtime=runtime).ainvoke(call("web_search", queries=["q"]))

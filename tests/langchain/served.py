@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from dsh_web import HttpFetchProvider, PerplexityAgentProvider, PerplexitySearchProvider, WebRuntime
+from dsh_web import (
+    HttpFetchProvider,
+    ParallelChatProvider,
+    ParallelSearchProvider,
+    PerplexityAgentProvider,
+    PerplexitySearchProvider,
+    WebRuntime,
+)
 from dsh_web.server import LoopbackServer
+
+ANSWERING: dict[str, Any] = {
+    "perplexity": PerplexityAgentProvider,
+    "parallel": ParallelChatProvider,
+}
+FINDING: dict[str, Any] = {
+    "perplexity": PerplexitySearchProvider,
+    "parallel": ParallelSearchProvider,
+}
+
+
+@dataclass
+class Reach:
+    """How a test reaches the server: by which vendor's API."""
+
+    vendor: str = "perplexity"
+
+
+REACH = Reach()
 
 
 def runtime_at(
-    server: LoopbackServer, *, kind: Any = PerplexityAgentProvider, fault: str = "", **options: Any
+    server: LoopbackServer, *, kind: Any = None, fault: str = "", **options: Any
 ) -> WebRuntime:
     """Return a runtime whose searches and pages come from `server`; `fault` as its urls name it."""
+    kind = kind or ANSWERING[REACH.vendor]
     base = f"{server.url}/_fault/{fault}" if fault else server.url
     settings = {"api_key": server.api_key, "base_url": base, "max_retries": 0, **options}
     runtime = WebRuntime()
@@ -26,7 +54,7 @@ def runtime_at(
 
 def searching_at(server: LoopbackServer, **options: Any) -> WebRuntime:
     """Return the same with the Search API, which is what retrievers want."""
-    return runtime_at(server, kind=PerplexitySearchProvider, **options)
+    return runtime_at(server, kind=FINDING[REACH.vendor], **options)
 
 
 class ScriptedModel(GenericFakeChatModel):

@@ -21,9 +21,16 @@ from dsh_web import WebError, WebPage, WebRuntime, WebSearchResult
 from dsh_web.server import Fault, LoopbackServer
 from langchain_dsh_web import WebToolException, WebToolkit, is_retryable
 
-from .served import ASK, calls, runtime_at, scripted, searches, tool_messages
+from .served import ASK, REACH, calls, runtime_at, scripted, searches, tool_messages
 
 QUESTION = "How do I shuffle a list?"
+
+
+@pytest.fixture(params=["perplexity", "parallel"], autouse=True)
+def vendor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Everything here runs once per vendor, and knows nothing of either."""
+    monkeypatch.setattr(REACH, "vendor", request.param)
+    return str(request.param)
 
 
 @pytest.fixture

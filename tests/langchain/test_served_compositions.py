@@ -25,9 +25,16 @@ from dsh_web import WebError
 from dsh_web.server import LoopbackServer
 from langchain_dsh_web import WebSearchRetriever
 
-from .served import runtime_at, scripted, searching_at
+from .served import REACH, runtime_at, scripted, searching_at
 
 QUESTION = "How do I shuffle a list?"
+
+
+@pytest.fixture(params=["perplexity", "parallel"], autouse=True)
+def vendor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Everything here runs once per vendor, and knows nothing of either."""
+    monkeypatch.setattr(REACH, "vendor", request.param)
+    return str(request.param)
 
 
 @pytest.fixture

@@ -11,9 +11,20 @@ from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
-from dsh_web import HttpFetchProvider, PerplexitySearchProvider, WebRuntime
+from dsh_web import (
+    HttpFetchProvider,
+    ParallelSearchProvider,
+    PerplexitySearchProvider,
+    WebRuntime,
+)
 from dsh_web.server import LoopbackServer
 from langchain_dsh_web import WebFetchTool, WebSearchRetriever, WebSearchTool
+
+
+@pytest.fixture(scope="module", params=[PerplexitySearchProvider, ParallelSearchProvider])
+def provider(request: pytest.FixtureRequest) -> Any:
+    """LangChain's suites run once per vendor."""
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +37,10 @@ class _Served:
     """Gives the suites' properties a runtime that talks to the server of the running test."""
 
     @pytest.fixture(autouse=True)
-    def _serve(self, loopback: LoopbackServer) -> None:
+    def _serve(self, loopback: LoopbackServer, provider: Any) -> None:
         self.runtime = WebRuntime()
         self.runtime.register_search_provider(
-            PerplexitySearchProvider(api_key=loopback.api_key, base_url=loopback.url)
+            provider(api_key=loopback.api_key, base_url=loopback.url)
         )
         self.runtime.register_fetch_provider(HttpFetchProvider(allow_private_hosts=True))
         self.page = f"{loopback.url}/pages/1"

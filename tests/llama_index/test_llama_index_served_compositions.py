@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -34,6 +35,8 @@ from workflows.errors import WorkflowCancelledByUser, WorkflowTimeoutError
 
 from dsh_web import (
     HttpFetchProvider,
+    ParallelChatProvider,
+    ParallelSearchProvider,
     PerplexityAgentProvider,
     PerplexitySearchProvider,
     WebError,
@@ -54,9 +57,49 @@ def server():
         yield server
 
 
+ANSWERING: dict[str, Any] = {
+    "perplexity": PerplexityAgentProvider,
+    "parallel": ParallelChatProvider,
+}
+FINDING: dict[str, Any] = {
+    "perplexity": PerplexitySearchProvider,
+    "parallel": ParallelSearchProvider,
+}
+
+
+@dataclass
+class Reach:
+    """How a test reaches the server: by which vendor's API."""
+
+    vendor: str = "perplexity"
+
+
+REACH = Reach()
+
+
+@pytest.fixture(params=["perplexity", "parallel"], autouse=True)
+def vendor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Everything here runs once per vendor, and knows nothing of either."""
+    monkeypatch.setattr(REACH, "vendor", request.param)
+    return str(request.param)
+
+
+def queries_of(server: LoopbackServer) -> list[str]:
+    """Return what was searched for, whichever vendor's words it came in."""
+    return [
+        r.json["query"] if "query" in r.json else r.json["search_queries"][0]
+        for r in server.requests
+    ]
+
+
+def answering_at(server: LoopbackServer, **options: Any) -> WebRuntime:
+    return runtime_at(server, kind=ANSWERING[REACH.vendor], **options)
+
+
 def runtime_at(
-    server: LoopbackServer, *, kind: Any = PerplexitySearchProvider, fault: str = "", **options: Any
+    server: LoopbackServer, *, kind: Any = None, fault: str = "", **options: Any
 ) -> WebRuntime:
+    kind = kind or FINDING[REACH.vendor]
     base = f"{server.url}/_fault/{fault}" if fault else server.url
     settings = {"api_key": server.api_key, "base_url": base, "max_retries": 0, **options}
     runtime = WebRuntime()
@@ -152,8 +195,9 @@ async def test_fusion_asks_the_questions_that_a_model_adds(both, server, retriev
 
     nodes = await both(fused, "retrieve", QUESTION)
 
-    asked = [request.json["query"] for request in server.requests]
-    assert sorted(asked) == sorted([QUESTION, "shuffle a list", "shuffle list in place"])
+    assert sorted(queries_of(server)) == sorted(
+        [QUESTION, "shuffle a list", "shuffle list in place"]
+    )
     assert len({node.node_id for node in nodes}) == len(nodes)
 
 
@@ -174,7 +218,7 @@ async def test_the_frame_of_a_retriever_tool_never_reaches_the_provider(server, 
     await tool.acall(input=QUESTION)
     await asyncio.to_thread(lambda: tool.call(QUESTION))
 
-    assert [request.json["query"] for request in server.requests] == [QUESTION, QUESTION]
+    assert queries_of(server) == [QUESTION, QUESTION]
 
 
 async def test_scores_pass_a_similarity_cut(both, retriever) -> None:
@@ -190,7 +234,7 @@ async def test_scores_pass_a_similarity_cut(both, retriever) -> None:
 
 
 async def test_an_answer_engine_is_a_tool_and_a_route(both, server) -> None:
-    engine = WebAnswerQueryEngine(runtime=runtime_at(server, kind=PerplexityAgentProvider))
+    engine = WebAnswerQueryEngine(runtime=answering_at(server))
     tool = QueryEngineTool.from_defaults(engine, name="web", description="the web")
     router = RouterQueryEngine(selector=FirstSelector(), query_engine_tools=[tool], llm=MockLLM())
 
@@ -422,7 +466,7 @@ def watched():
 
 async def test_events_and_spans_of_an_answer_nest_and_hold_no_key(both, server, watched) -> None:
     events, spans = watched
-    engine = WebAnswerQueryEngine(runtime=runtime_at(server, kind=PerplexityAgentProvider))
+    engine = WebAnswerQueryEngine(runtime=answering_at(server))
 
     await both(engine, "query", QUESTION)
 
@@ -439,9 +483,7 @@ async def test_events_and_spans_of_an_answer_nest_and_hold_no_key(both, server, 
 
 async def test_a_failed_query_drops_its_span_with_the_reason(both, server, watched) -> None:
     events, spans = watched
-    engine = WebAnswerQueryEngine(
-        runtime=runtime_at(server, kind=PerplexityAgentProvider, api_key="sk-very-secret")
-    )
+    engine = WebAnswerQueryEngine(runtime=answering_at(server, api_key="sk-very-secret"))
 
     with pytest.raises(WebError):
         await both(engine, "query", QUESTION)

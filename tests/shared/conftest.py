@@ -22,6 +22,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         streams = [line for line in read_recordings(folder) if line.api.endswith("-stream")]
         values: list[object] = [pytest.param(line, id=line.file) for line in streams]
         _parametrize(metafunc, "recorded_stream", values)
+    if "recorded_extraction" in metafunc.fixturenames:
+        found = [line for line in read_recordings(folder) if line.api == "parallel-extract"]
+        _parametrize(metafunc, "recorded_extraction", [pytest.param(r, id=r.file) for r in found])
 
 
 def _parametrize(metafunc: pytest.Metafunc, name: str, values: list[object]) -> None:

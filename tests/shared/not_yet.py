@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_EXTRACT = "the provider for extracting pages comes later"
-
 SURFACES: Final[Mapping[str, str]] = {}
 """Surface, also where it is the `surface` inside an `errors` case."""
 
@@ -25,9 +23,7 @@ TOOLS: Final[Mapping[str, str]] = {}
 FEATURES: Final[Mapping[str, str]] = {}
 """Text of a case's `requires`."""
 
-RECORDED_APIS: Final = {
-    "parallel/parallel-extract": _EXTRACT,
-}
+RECORDED_APIS: Final[Mapping[str, str]] = {}
 """`<provider>/<api>` of a recording."""
 
 RECORDED_KEYS: Final[Mapping[str, str]] = {}

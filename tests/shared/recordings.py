@@ -38,6 +38,7 @@ ERRORS: Final = {
 
 WITHOUT_PROVIDER: Final = {
     "parallel/parallel-findall": "FindAll lists entities, not pages: no provider asks for it",
+    "parallel/parallel-extract": "read in test_recorded_extraction.py, as an extraction",
 }
 """`<provider>/<api>` of recordings that nothing here reads, with the reason."""
 
