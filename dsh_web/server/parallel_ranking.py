@@ -29,7 +29,12 @@ class Ranked:
 def joint_ranking(
     index: Index, texts: Sequence[str], policy: SourcePolicy, most: int
 ) -> list[Document]:
-    """Return the best pages over all texts: a page that several find comes first."""
+    """Return the best pages over all texts.
+
+    A page that several texts find comes first, and one of which a single passage says most of what
+    is wanted: what this API returns are passages.
+    """
+    wanted = _wanted(texts)
     scores: dict[str, float] = {}
     documents: dict[str, Document] = {}
     for text in texts:
@@ -43,8 +48,25 @@ def joint_ranking(
             rank += 1
             documents.setdefault(document.url, document)
             scores[document.url] = scores.get(document.url, 0.0) + 1 / (_SMOOTHING + rank)
+    for url, document in documents.items():
+        scores[url] *= 1 + _best_share(document, wanted)
     order = sorted(scores, key=lambda url: -scores[url])
     return [documents[url] for url in order[:most]]
+
+
+def _wanted(texts: Sequence[str]) -> set[str]:
+    return {stem(term) for text in texts for term in search_terms(text)}
+
+
+def _best_share(document: Document, wanted: set[str]) -> float:
+    """Return which share of the wanted words the best passage of a page holds."""
+    if not wanted:
+        return 0.0
+    return max((len(wanted & stems(p)) for p in _passages(document)), default=0) / len(wanted)
+
+
+def _passages(document: Document) -> list[str]:
+    return [part.strip() for part in re.split(r"\n\s*\n", document.text) if part.strip()]
 
 
 def excerpts_of(document: Document, texts: Sequence[str], budget: int) -> tuple[str, ...]:
@@ -55,8 +77,7 @@ def excerpts_of(document: Document, texts: Sequence[str], budget: int) -> tuple[
         texts: What it is wanted for.
         budget: Characters over all passages.
     """
-    wanted = {stem(term) for text in texts for term in search_terms(text)}
-    passages = [part.strip() for part in re.split(r"\n\s*\n", document.text) if part.strip()]
+    wanted, passages = _wanted(texts), _passages(document)
     order = sorted(range(len(passages)), key=lambda at: (-len(wanted & stems(passages[at])), at))
     chosen: dict[int, str] = {}
     left = budget
