@@ -1,8 +1,9 @@
 """One question through the whole product, over real HTTP, offline and without a key.
 
-Starts the loopback server (it speaks Perplexity's API and searches this Python's documentation) and
-asks it through the seam, the LangChain adapter and the LlamaIndex adapter. `--live` asks the real
-service instead; it needs PERPLEXITY_API_KEY and costs about a cent.
+Starts the loopback server (it speaks Perplexity's and Parallel's APIs and searches this Python's
+documentation) and asks it through the seam, the LangChain adapter and the LlamaIndex adapter.
+DSH_WEB_SEARCH_PROVIDER says whom: perplexity (the default) or parallel; nothing else changes.
+`--live` asks the real service instead; it needs that vendor's key and costs a few cents.
 """
 
 from __future__ import annotations
@@ -11,17 +12,26 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dsh_web import (
+    ParallelChatProvider,
+    ParallelSearchProvider,
     PerplexityAgentProvider,
     PerplexitySearchProvider,
     WebError,
     WebRuntime,
+    WebSearchProvider,
     WebSearchResult,
 )
 
+Vendor = tuple[Callable[..., WebSearchProvider], Callable[..., WebSearchProvider], str]
+# Who answers, who finds pages, and where the key is.
+VENDORS: dict[str, Vendor] = {
+    "perplexity": (PerplexityAgentProvider, PerplexitySearchProvider, "PERPLEXITY_API_KEY"),
+    "parallel": (ParallelChatProvider, ParallelSearchProvider, "PARALLEL_API_KEY"),
+}
 QUESTION = "How do I cancel an asyncio task?"
 WIDTH = 96
 
@@ -30,23 +40,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--live", action="store_true", help="ask the real service")
     live = parser.parse_args().live
-    has_key = bool(os.environ.get("PERPLEXITY_API_KEY", "").strip())
+    # `perplexity-search` and the like name a vendor too: what is shown uses both of its APIs.
+    name = os.environ.get("DSH_WEB_SEARCH_PROVIDER", "").strip().partition("-")[0] or "perplexity"
+    if name not in VENDORS:
+        known = " or ".join(VENDORS)
+        print(f"DSH_WEB_SEARCH_PROVIDER is {name!r}: the demo knows {known}", file=sys.stderr)
+        return 2
+    answering, finding, key = VENDORS[name]
+    has_key = bool(os.environ.get(key, "").strip())
     if live and not has_key:
-        print("--live needs PERPLEXITY_API_KEY to be set", file=sys.stderr)
+        print(f"--live needs {key} to be set", file=sys.stderr)
         return 2
     print(f"The question everywhere below: {QUESTION!r}")
-    with endpoint(live) as settings:
-        show_seam(settings)
-        show_langchain(settings)
-        show_llama_index(settings)
+    with endpoint(live, name) as settings:
+        answers = runtime_with(answering(**settings))
+        finds = runtime_with(finding(**settings))
+        show_seam(answers, finds)
+        show_langchain(answers, finds)
+        show_llama_index(answers, finds)
         if not live:
-            show_failure(settings)
-    show_next_step(live, has_key)
+            broken = {"base_url": f"{settings['base_url']}/_fault/status=429,retry-after=7"}
+            show_failure(runtime_with(finding(**{**settings, **broken}, max_retries=0)))
+    show_next_step(live, key, has_key)
     return 0
 
 
 @contextmanager
-def endpoint(live: bool) -> Iterator[dict[str, str]]:
+def endpoint(live: bool, vendor: str) -> Iterator[dict[str, str]]:
     """Yield the settings of the providers: none for the real service, else the loopback server's."""
     if live:
         yield {}
@@ -54,83 +74,84 @@ def endpoint(live: bool) -> Iterator[dict[str, str]]:
     from dsh_web.server import LoopbackServer
 
     with LoopbackServer() as server:
-        heading("The server", "stands in for Perplexity; it really searches, nothing is canned")
+        heading(
+            "The server",
+            f"stands in for {vendor.title()}; it really searches, nothing is canned",
+        )
         say(f"listening on {server.url}")
         say(f"searching {server.corpus_size:,} entries of this Python's own documentation")
         yield {"base_url": server.url, "api_key": server.api_key}
 
 
-def runtime_with(
-    provider: PerplexityAgentProvider | PerplexitySearchProvider,
-) -> WebRuntime:
+def runtime_with(provider: WebSearchProvider) -> WebRuntime:
     # Pinned, so that a DSH_WEB_SEARCH_PROVIDER of yours does not get in between.
     runtime = WebRuntime(search_provider=provider.id)
     runtime.register_search_provider(provider)
     return runtime
 
 
-def show_seam(settings: dict[str, str]) -> None:
-    heading("The seam: provider 'perplexity'", "Agent API: an answer with [n] markers, and sources")
-    result = runtime_with(PerplexityAgentProvider(**settings)).search(QUESTION, max_results=3)
+def show_seam(answers: WebRuntime, finds: WebRuntime) -> None:
+    heading(
+        f"The seam: provider {answers.search_provider_id()!r}",
+        "an answer, its sources, and what cites what",
+    )
+    result = answers.search(QUESTION, max_results=3)
     say(f"answer    {result.content}")
     show_sources(result)
     if result.usage is not None:
-        cost = f"${result.usage.cost_usd}" if result.usage.cost_usd is not None else "not reported"
-        say(f"usage     {result.usage.total_tokens} tokens, cost {cost} as the provider reports it")
+        show_usage(result)
     heading("The seam, streamed", "the same answer, printed piece by piece as it arrives")
     print("  ", end="")
-    with runtime_with(PerplexityAgentProvider(**settings)).stream(QUESTION) as stream:
+    with answers.stream(QUESTION) as stream:
         pieces = 0
         for event in stream:
             if event.kind == "text":
                 print(event.text, end="", flush=True)
                 pieces += 1
     print(f"\n  ({pieces} pieces of text)")
-    heading("The seam: provider 'perplexity-search'", "Search API: ranked sources, no answer")
-    result = runtime_with(PerplexitySearchProvider(**settings)).search(QUESTION, max_results=3)
+    heading(
+        f"The seam: provider {finds.search_provider_id()!r}", "ranked sources, no answer: for RAG"
+    )
+    result = finds.search(QUESTION, max_results=3)
     say(f"answer    {result.content}")
     show_sources(result)
 
 
-def show_langchain(settings: dict[str, str]) -> None:
+def show_langchain(answers: WebRuntime, finds: WebRuntime) -> None:
     from langchain_dsh_web import WebSearchRetriever, WebSearchTool
 
     heading("LangChain: WebSearchRetriever.invoke", "a Document per source")
-    retriever = WebSearchRetriever(runtime=runtime_with(PerplexitySearchProvider(**settings)), k=2)
-    for document in retriever.invoke(QUESTION):
+    for document in WebSearchRetriever(runtime=finds, k=2).invoke(QUESTION):
         say(f"Document  page_content  {document.page_content}", lines=2)
         show_metadata(document.metadata)
     heading(
         "LangChain: WebSearchTool.invoke", "what an agent's model reads; the data goes beside it"
     )
-    tool = WebSearchTool(runtime=runtime_with(PerplexityAgentProvider(**settings)), max_results=2)
+    tool = WebSearchTool(runtime=answers, max_results=2)
     call = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"queries": [QUESTION]}}
     message = tool.invoke(call)
     show_text(message.content)
     say(f"ToolMessage.artifact holds: {', '.join(message.artifact)}")
 
 
-def show_llama_index(settings: dict[str, str]) -> None:
+def show_llama_index(answers: WebRuntime, finds: WebRuntime) -> None:
     from llama_index_dsh_web import WebSearchRetriever, WebToolSpec
 
     heading("LlamaIndex: WebSearchRetriever.retrieve", "a scored node per source (score = 1/rank)")
-    runtime = runtime_with(PerplexitySearchProvider(**settings))
-    for node in WebSearchRetriever(runtime=runtime, k=2).retrieve(QUESTION):
+    for node in WebSearchRetriever(runtime=finds, k=2).retrieve(QUESTION):
         say(f"node      score {node.score:.2f}, text  {node.node.get_content()}", lines=2)
         show_metadata(node.node.metadata)
     heading("LlamaIndex: WebToolSpec.to_tool_list", "the same tool text, for LlamaIndex agents")
-    spec = WebToolSpec(runtime=runtime_with(PerplexityAgentProvider(**settings)), max_results=2)
+    spec = WebToolSpec(runtime=answers, max_results=2)
     output = spec.to_tool_list()[0].call(queries=[QUESTION])
     show_text(output.content)
     say(f"ToolOutput.raw_output holds: {', '.join(output.raw_output)}")
 
 
-def show_failure(settings: dict[str, str]) -> None:
+def show_failure(broken: WebRuntime) -> None:
     heading("When it goes wrong", "every failure is one typed error; here the server says 429")
-    broken = settings | {"base_url": f"{settings['base_url']}/_fault/status=429,retry-after=7"}
-    provider = PerplexitySearchProvider(**broken, max_retries=0)
     try:
-        runtime_with(provider).search(QUESTION)
+        broken.search(QUESTION)
     except WebError as error:
         say(f"WebError  {error}")
         say(
@@ -138,15 +159,15 @@ def show_failure(settings: dict[str, str]) -> None:
         )
 
 
-def show_next_step(live: bool, has_key: bool) -> None:
+def show_next_step(live: bool, key: str, has_key: bool) -> None:
     if live:
         return
     heading("Next", "")
     if has_key:
-        say("PERPLEXITY_API_KEY is set. The same against the real service, for about a cent:")
+        say(f"{key} is set. The same against the real service, for a few cents:")
     else:
-        say("With a key, the same against the real service, for about a cent:")
-        say("  export PERPLEXITY_API_KEY=...")
+        say("With a key, the same against the real service, for a few cents:")
+        say(f"  export {key}=...")
     say("  .venv/bin/python examples/demo.py --live")
 
 
@@ -169,6 +190,14 @@ def say(text: str, *, lines: int = 4) -> None:
             break_on_hyphens=False,
         )
     )
+
+
+def show_usage(result: WebSearchResult) -> None:
+    usage = result.usage
+    cost = f"${usage.cost_usd}" if usage.cost_usd is not None else "not reported"
+    whose = "an estimate" if usage.cost_is_estimate else "as the provider reports it"
+    tokens = "tokens not reported" if usage.total_tokens is None else f"{usage.total_tokens} tokens"
+    say(f"usage     {tokens}, cost {cost} ({whose})")
 
 
 def show_sources(result: WebSearchResult) -> None:

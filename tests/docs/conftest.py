@@ -44,3 +44,13 @@ def readers_environment(
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def both_vendors(
+    readers_environment: Path, search_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Set the second vendor's variables too, and the choice that two keys ask for."""
+    monkeypatch.setenv("PARALLEL_API_KEY", search_server.api_key or "")
+    monkeypatch.setenv("PARALLEL_BASE_URL", search_server.url)
+    monkeypatch.setenv("DSH_WEB_SEARCH_PROVIDER", "perplexity")

@@ -18,6 +18,8 @@ from tests.docs.reading import DOCS, PAGES, ROOT, Block, blocks_of, name_of
 from tests.docs.stand_ins import names_for
 
 # Each of these has a reason beside it on its page; a new one has to be argued for here.
+FOR_BOTH_VENDORS = {"choosing-a-provider.md"}
+"""Pages for readers who have two keys."""
 NOT_RUN = {"docs/integrations/langchain-tools.md": 1}
 
 # Its output depends on the Python that runs it; test_readme.py compares what does not.
@@ -64,7 +66,11 @@ def run_page(page: Path) -> dict[str, Any]:
 @LLAMA_INDEX_WARNS
 @pytest.mark.usefixtures("readers_environment")
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name_of)
-def test_the_examples_of_a_page_run_and_print_what_stands_below_them(page: Path) -> None:
+def test_the_examples_of_a_page_run_and_print_what_stands_below_them(
+    page: Path, request: pytest.FixtureRequest
+) -> None:
+    if page.name in FOR_BOTH_VENDORS:
+        request.getfixturevalue("both_vendors")
     run_page(page)
 
 
