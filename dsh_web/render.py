@@ -23,6 +23,7 @@ __all__ = [
     "SearchText",
     "render_search",
     "search_excerpts",
+    "shown_parts",
 ]
 
 _LONGEST_DATE = 60
@@ -76,7 +77,7 @@ def render_search(result: WebSearchResult, max_chars: int | None = DEFAULT_MAX_C
         max_chars: Cap in code points; None: no cap. Snippets are shortened first, then titles
             fall back to host names, then the answer is cut; addresses only ever go whole.
     """
-    answer, sources = _shown_parts(result)
+    answer, sources = shown_parts(result)
     if not answer and not sources:
         return SearchText(NOTHING, is_cut=False)
     full = _assemble(answer, [_item(source) for source in sources], result.truncated)
@@ -101,7 +102,7 @@ def search_excerpts(
             None: no cap. What gives way first is the same as in `render_search`.
         include_answer: False: the answer is shown elsewhere, and leaves its room to the sources.
     """
-    answer, sources = _shown_parts(result)
+    answer, sources = shown_parts(result)
     if not include_answer:
         answer = ""
     full = tuple(_excerpt(source, source.label) for source in sources)
@@ -111,7 +112,8 @@ def search_excerpts(
     return _fitted_excerpts(answer, sources, max_chars)
 
 
-def _shown_parts(result: WebSearchResult) -> tuple[str, tuple[WebSearchSource, ...]]:
+def shown_parts(result: WebSearchResult) -> tuple[str, tuple[WebSearchSource, ...]]:
+    """Return the answer and the sources to show; market data stands in where there are none."""
     answer = closed((result.content or "").strip())
     if not answer:
         answer = closed("\n\n".join(record.content.strip() for record in result.finance))

@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ..escaping import one_line, printable_url
+from ..render import shown_parts
 from ..seam import WebSearchResult, WebSearchSource
 
 __all__ = ["search_bibtex"]
@@ -32,7 +33,7 @@ _WORD: Final = re.compile(r"[a-z0-9]+")
 
 def search_bibtex(result: WebSearchResult, *, accessed: date | None = None) -> str:
     """Return one `@online` entry per address, in order; see `WebSearchResult.to_bibtex`."""
-    by_url = {source.url: source for source in reversed(result.sources)}
+    by_url = {source.url: source for source in reversed(shown_parts(result)[1])}
     entries = [_entry(source, accessed) for source in reversed(by_url.values())]
     return "\n\n".join(entries) + "\n" if entries else ""
 

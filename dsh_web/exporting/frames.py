@@ -58,7 +58,12 @@ def _columns(result: WebSearchResult) -> dict[str, list[Any]]:
         )
         for rank, source in enumerate(result.sources, start=1)
     ]
-    return {name: [row[index] for row in rows] for index, name in enumerate(_TYPES)}
+    return {name: [_storable(row[index]) for row in rows] for index, name in enumerate(_TYPES)}
+
+
+def _storable(value: Any) -> Any:
+    """Return text without halves of surrogate pairs, which no file of a data frame can hold."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _host(url: str) -> str | None:

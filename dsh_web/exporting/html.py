@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from ..citations._html import HtmlMarks, as_html, html_of_text, named
 from ..citations.layout import MISSING_NOTE, Layout, ShownSource, laid_out
 from ..escaping import html_text, one_line
+from ..render import shown_parts
 from ..seam import Usage, WebSearchResult, WebSearchSource
 from ..seam_page import WebPage
 from .look import STYLE
@@ -28,10 +29,15 @@ _LONGEST_QUERY = 300
 
 def search_html(result: WebSearchResult) -> str:
     """Return `result` as a fragment that can stand on a page any number of times."""
+    answer, sources = shown_parts(result)
+    if not result.content and (answer or sources):
+        # Market data, which is all that such a search finds, is shown as an answer would be.
+        result = result.model_copy(update={"content": answer, "sources": sources, "citations": ()})
     parts = [
         _heading(result),
         *_notes(result),
         *_answer_and_sources(result),
+        *_related(result),
     ]
     return _framed("Web search result", parts)
 
@@ -94,6 +100,12 @@ def _cost(usage: Usage | None) -> Iterator[str]:
 def _notes(result: WebSearchResult) -> Iterator[str]:
     for warning in result.warnings:
         yield f'<p class="dsh-note"><b>Note:</b> {html_text(one_line(warning))}</p>'
+
+
+def _related(result: WebSearchResult) -> Iterator[str]:
+    if result.related_questions:
+        questions = " · ".join(html_text(one_line(text)) for text in result.related_questions)
+        yield f'<p class="dsh-about" dir="auto"><b>Related:</b> {questions}</p>'
 
 
 def _answer_and_sources(result: WebSearchResult) -> Iterator[str]:

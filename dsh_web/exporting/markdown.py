@@ -8,6 +8,7 @@ from ..citations.numbering import Numbering
 from ..citations.rendering import SourceList, render_result
 from ..errors import InvalidRequestError
 from ..escaping import destination, encoded, without_tags
+from ..render import shown_parts
 from ..seam import WebSearchResult, WebSearchSource
 from ..seam_page import WebPage
 
@@ -29,9 +30,11 @@ def search_markdown(
         )
     if result.content:
         return render_result(result, style=style, numbering=numbering, source_list=source_list)
-    if result.sources:
-        return "\n".join(_listed(rank, s) for rank, s in enumerate(result.sources, start=1)) + "\n"
-    return "No results found.\n"
+    answer, sources = shown_parts(result)
+    parts = [answer] if answer else []
+    if sources:
+        parts.append("\n".join(_listed(rank, s) for rank, s in enumerate(sources, start=1)))
+    return "\n\n".join(parts or ["No results found."]) + "\n"
 
 
 def shown_markdown(result: WebSearchResult) -> str:

@@ -8,6 +8,7 @@ import re
 import sys
 from datetime import date
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pandas
@@ -19,9 +20,11 @@ from hypothesis import strategies as st
 from dsh_web import (
     CitationLedger,
     InvalidRequestError,
+    WebFinance,
     WebPage,
     WebSearchResult,
     WebSearchSource,
+    WebSnapshot,
 )
 
 from .exported import HOSTILE_TITLE, answered
@@ -263,6 +266,34 @@ def test_bibtex_keys_stay_with_the_address_and_differ_between_addresses() -> Non
 
     assert sorted(keys(result.to_bibtex())) == sorted(keys(backwards.to_bibtex()))
     assert len(set(keys(result.to_bibtex()))) == 3
+
+
+def test_market_data_is_shown_where_it_is_all_that_was_found() -> None:
+    record = WebFinance(content="| price |\n|-|\n| 1 |", urls=("https://f.example/q",))
+    result = WebSearchResult(
+        provider="p", finance=(record,), related_questions=("And <b>now</b>?",)
+    )
+
+    page = Tags(result.to_html())
+    assert page.named("table")
+    assert "price" in "".join(page.text)
+    assert "And <b>now</b>?" in "".join(page.text)
+    assert "https://f.example/q" in [a["href"] for a in page.named("a")]
+    assert "| price |" in result.to_markdown()
+    assert "https://f.example/q" in result.to_markdown()
+    assert "f.example" in result.to_bibtex()
+
+
+def test_halves_of_surrogate_pairs_are_shown_and_stored_as_replacements(tmp_path: Path) -> None:
+    half = "\ud800 bad"
+    source = WebSearchSource(url="https://a.example/", title=half, snippet=half, published_at=half)
+    result = answered(content=f"{half} [1]", sources=(source,), citations=())
+
+    assert result.to_frame("polars")["title"].to_list() == ["? bad"]
+    assert list(result.to_frame("pandas")["title"]) == ["? bad"]
+    Tags(result.to_html()).text[0].encode()
+    result.save(tmp_path / "x.json")
+    assert WebSnapshot.load(tmp_path / "x.json").result == result
 
 
 @given(title=st.text(max_size=40), url=st.text(max_size=40), day=st.text(max_size=12))
